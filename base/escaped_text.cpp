@@ -59,7 +59,7 @@ std::string escaped(std::string_view text, LineFeeds line_feeds, std::string_vie
     const Character character = first_character(text);
     const bool stays = (text.front() == '\n' && line_feeds == LineFeeds::keep) ||
                        (character.size_bytes > 0 && is_printable(character.code_point));
-    // What is no UTF-8 goes a byte at a time: the next byte may begin a character.
+    // Text that is not UTF-8 goes a byte at a time: the next byte may begin a character.
     const std::size_t size = character.size_bytes > 0 ? character.size_bytes : 1;
     for (const char byte : text.substr(0, size)) {
       if (stays) {

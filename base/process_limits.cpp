@@ -49,7 +49,7 @@ std::int64_t allowed_processor_count() {
   return std::max<std::int64_t>(1, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-// What /proc says of the process itself, in bytes; 0 where it does not.
+// A figure that /proc has for the process itself, in bytes; 0 where it has none.
 std::int64_t own_bytes(const ProcessFacts& facts, std::string_view word) {
   return 1024 * number_behind(text_below(facts.root, "/proc/self/status"), word).value_or(0);
 }
@@ -64,7 +64,7 @@ std::string phrase(std::string_view file, std::string_view folder) {
   return fmt::format("cgroup {} of {}", file, folder);
 }
 
-// What of a group's memory the kernel gives back when it gets scarce does not count as used.
+// Memory that the kernel takes back from a group when it gets scarce does not count as used.
 void add_group(const ProcessFacts& facts, const std::string& folder, std::string_view limit_file,
                std::int64_t used_bytes, Limits& limits) {
   const auto limit = number_below(facts.root, fmt::format("{}/{}", folder, limit_file));

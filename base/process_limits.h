@@ -1,7 +1,7 @@
 #pragma once
-// What this process may have: memory, processors, threads, open files and the size of a file, each
-// the smallest of what the machine has and of what a container, a batch system, a service or a
-// shell has set, with the limit that counted. Whoever takes "all there is" asks here.
+// The resources that this process may have: memory, processors, threads, open files and the size of
+// a file, each the smallest of what the machine has and of what a container, a batch system, a
+// service or a shell has set, with the limit that counted. Whoever takes "all there is" asks here.
 //
 // A limit of this process alone (ulimit) and one of a group that others are in (cgroups of both
 // versions, docs/guide.md) are alike. No limit of a group above the mount point can be seen.
@@ -23,7 +23,7 @@ struct ProcessLimit {
   bool is_limited() const { return count != kUnlimited; }
 };
 
-// What is asked of the system; tests make it up.
+// Facts that the system is asked for; tests make them up.
 struct ProcessFacts {
   std::string root = {};  // before every path that is read (/proc, cgroups); "": the system's own
   std::int64_t machine_memory_bytes = 0;

@@ -1,8 +1,8 @@
 #pragma once
 // Memory and threads that the system refuses, where the standard library says so by an exception.
-// What is planned ahead is asked for with a Result (io::PageAlignedBuffer); the rest ends at one of
-// two borders: around what a program does, and, for a thread or a coroutine that no exception may
-// leave, where the program would be aborted.
+// Memory that is planned ahead is asked for with a Result (io::PageAlignedBuffer); the rest ends at
+// one of two borders: around what a program does, and, for a thread or a coroutine that no
+// exception may leave, where the program would be aborted.
 //
 // Thread contract: free functions, any thread.
 

@@ -27,8 +27,8 @@ struct Opened {
   bool is_new = false;
 };
 
-// What is made here is told from what was there: nothing of a new file needs to be looked at, and
-// a network file system may well give it to another user than this one.
+// A file made here is told from one that was there: nothing of a new file needs to be looked at,
+// and a network file system may well give it to another user than this one.
 Opened open_or_create(const std::string& path, int flags) {
   if ((flags & O_EXCL) != 0) return {open_once(path, flags), true};
   if ((flags & O_CREAT) == 0) return {open_once(path, flags), false};

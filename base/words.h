@@ -29,11 +29,11 @@ inline constexpr const char* kLinks = "Links";
 inline constexpr const char* kDevices = "Devices";
 inline constexpr const char* kKnobs = "Knobs";
 inline constexpr const char* kCompare = "Compare";
-// What was not recorded, the machine, the settings. A loss is the model's.
+// The gaps of the recording, the machine, the settings. A loss is the model's.
 inline constexpr const char* kRunInfo =
     "Recording and run info";  // not "Losses and facts", "Facts of the run"
 
-// What one does with knobs -----------------------------------------------------------------------
+// The changes of knobs ---------------------------------------------------------------------------
 // Values that were set and are not applied yet.
 inline constexpr const char* kPending = "pending changes";
 inline constexpr const char* kApply = "Apply";

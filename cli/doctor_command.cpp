@@ -1,5 +1,5 @@
-// What this machine has, and what to do about the rest. Every line is found out by trying, not by
-// looking for a file.
+// The parts that this machine has, and advice about the missing ones. Every line is found out by
+// trying, not by looking for a file.
 
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -70,7 +70,7 @@ std::vector<simulate::StateTier> tiers_of(const simulate::ShardedRun& run,
   return {simulate::StateTier::memory, simulate::StateTier::drives};
 }
 
-// What sluice simulate is told besides what was planned.
+// The command line of sluice simulate but for the settings that were planned.
 std::string command_of(const RankPlanArguments& arguments, simulate::StateTier tier) {
   std::string command =
       fmt::format("{} simulate {} --platform {} --ranks {}", program(),

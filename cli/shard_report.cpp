@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 5> kOfAnyStep = {"batch", "sequence", "gr
 
 std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
 
-// What else a run can be told, a sharded step with its state in memory would not do.
+// Settings of a run that a sharded step with its state in memory does not have are refused.
 Status check_overrides(const std::vector<std::string>& overrides, bool may_be_on_drives) {
   for (const std::string& setting : overrides) {
     const std::string_view key = key_of(setting);

@@ -15,7 +15,8 @@ using simulate::Phase;
 
 constexpr std::size_t kRead = 0;
 constexpr std::size_t kWrite = 1;
-// What is busy for less than this share of a phase does not bound it; the order of operations does.
+// A resource that is busy for less than this share of a phase does not bound it; the order of
+// operations does.
 constexpr double kBound = 0.85;
 constexpr int kBarColumns = 24;
 

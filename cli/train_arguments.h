@@ -1,5 +1,5 @@
 #pragma once
-// What `sluice train` is told, and the settings and changes of the run that follow from it.
+// The arguments of `sluice train`, and the settings and changes of the run that follow from it.
 //
 // Thread contract: plain data and free functions.
 

@@ -32,7 +32,7 @@ std::string TrainWords::next_rate_line() const {
                      plan::learning_rate(plan::lr_schedule_of(config), committed_step()));
 }
 
-// What this resume learns with that the steps before did not.
+// The settings of this resume that differ from those of the steps before.
 std::string TrainWords::recipe_lines() const {
   std::string lines;
   for (const settings::KnobChange& change : run.session().state().recipe_changes()) {

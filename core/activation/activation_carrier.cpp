@@ -172,7 +172,7 @@ runtime::Task<Status> ActivationCarrier::write(Kept& kept) {
 Status ActivationCarrier::release(Kept& kept) {
   if (parts_.blocks == nullptr) return ok_status();
   if (!kept.is_in_host) return parts_.blocks->release(kept.layer, kept.micro_step);
-  // What computes in host memory has them there already.
+  // A model that computes in host memory has them there already.
   return has_device() ? parts_.blocks->release_device(kept.layer, kept.micro_step) : ok_status();
 }
 

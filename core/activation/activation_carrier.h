@@ -13,8 +13,9 @@
 //     done(layer, m)
 //   finish()                  nothing is under way; also after a failure
 //
-// What is still being written when backward comes near stays in memory: it is not read back, and a
-// write that has not begun is not made. Every block is checked when it is back against what left.
+// A block that is still being written when backward comes near stays in memory: it is not read
+// back, and a write that has not begun is not made. Every block is checked when it is back against
+// what left.
 //
 // The runtime's sinks are told how long room() and bring_back() waited, and how many bytes of
 // activations are alive where: of layers that nothing leaves as well.

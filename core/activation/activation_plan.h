@@ -1,6 +1,6 @@
 #pragma once
-// What of the activations leaves memory in a step, and where on the drives it lies: known before
-// the run from the model's shape (core/model/kept_bytes.h).
+// The activations that leave memory in a step, and their places on the drives: known before the run
+// from the model's shape (core/model/kept_bytes.h).
 //
 // Thread contract: plain data; BlockPlaces belongs to one thread.
 
@@ -18,11 +18,12 @@ namespace sluice::activation {
 struct ActivationPlan {
   // Bytes of the blocks of each layer, of one micro-batch; empty: nothing of the layer leaves.
   std::vector<std::vector<std::int64_t>> layer_blocks;
-  // What each layer keeps of one micro-batch where it was computed, logits apart; empty: not known.
+  // The bytes that each layer keeps of one micro-batch where it was computed, logits apart; empty:
+  // not known.
   std::vector<std::int64_t> staying_bytes;
   int micro_step_count = 1;
-  // What has left a layer's forward and is still in memory, or is back before its backward: at most
-  // so much of it. The layer that is computed comes on top; one that is wider comes alone.
+  // The most bytes that have left a layer's forward and are still in memory, or are back before its
+  // backward. The layer that is computed comes on top; one that is wider comes alone.
   std::int64_t buffer_bytes = 0;
   // Whether what a layer keeps of a micro-batch goes no further than host memory, by layer and
   // micro-batch; empty: nothing does.
@@ -46,8 +47,8 @@ ActivationPlan plan_activations(const model::ModelShape& shape,
                                 std::int64_t sequence, int micro_step_count,
                                 std::int64_t buffer_bytes, std::int64_t host_bytes);
 
-// What is kept of each layer, and where: "0: nothing; 1 to 8: offload, 27.5 MB a micro-batch each;
-// 9: keep, 2.1 MB a micro-batch".
+// The activations kept of each layer, and their places: "0: nothing; 1 to 8: offload, 27.5 MB a
+// micro-batch each; 9: keep, 2.1 MB a micro-batch".
 std::string layers_text(const ActivationPlan& plan, const model::LayerActivations& activations);
 
 // Each block of a step has a place of its own, a whole number of pages, on the drive that holds
@@ -68,7 +69,7 @@ class BlockPlaces {
   IdVector<DeviceId, std::int64_t> used_bytes_;
 };
 
-// What a step takes on each drive.
+// The bytes that a step takes on each drive.
 IdVector<DeviceId, std::int64_t> drive_bytes(const ActivationPlan& plan, std::int32_t drive_count);
 
 }  // namespace sluice::activation

@@ -1,6 +1,5 @@
 #pragma once
-// What was timed on an accelerator (core/model/device_times.h) as the figures of a platform's
-// [compute].
+// The times of an accelerator (core/model/device_times.h) as the figures of a platform's [compute].
 //
 // Thread contract: free functions.
 
@@ -38,7 +37,7 @@ struct AcceleratorFigures {
   platform::Duplex duplex = platform::Duplex::full;
   std::vector<AcceleratorProducts> products;  // rising sides
 
-  // What a run's copies are: pinned, and of the largest size.
+  // The copies of a run: pinned, and of the largest size.
   const AcceleratorCopies& of_a_run() const;
   // The best of the products.
   Figure matmul() const;

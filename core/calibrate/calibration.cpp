@@ -57,7 +57,7 @@ class Measurement {
     std::function<Status()> run;
   };
 
-  // What is left is guessed from how the steps so far kept to their estimates.
+  // The time left is guessed from how the steps so far kept to their estimates.
   Status take(const Step& step) {
     if (options_.on_progress) {
       const double taken = static_cast<double>(monotonic_now_ns() - start_ns_) / 1e9;

@@ -39,7 +39,7 @@ struct CalibrationOptions {
   int thread_count = 1;          // of a run's workers
   ComputeTimer compute;          // where no accelerator is timed
   AcceleratorTimer accelerator;  // may be empty
-  // What is measured next, the share that is done and about how long the rest takes.
+  // The next measurement, the share that is done and about how long the rest takes.
   std::function<void(std::string_view what, double share, double left_seconds)> on_progress;
 };
 

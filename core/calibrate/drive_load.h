@@ -1,6 +1,6 @@
 #pragma once
-// What drives give under a load like that of a run: for each file and direction a lane with so many
-// bytes in flight, in requests of at most 1 MiB, each completion replaced at once
+// The rates of drives under a load like that of a run: for each file and direction a lane with so
+// many bytes in flight, in requests of at most 1 MiB, each completion replaced at once
 // (core/runtime/io_lanes.h).
 //
 // Thread contract: one thread.
@@ -70,8 +70,8 @@ class DriveLoad {
   // All files at once; the rates of each.
   Result<std::vector<FileRates>> run(std::span<const TestFile* const> files,
                                      const LoadShape& shape);
-  // What came by when, after idling: for the drive's burst. `shape` names one direction; its
-  // windows are not used. Goes on for `seconds`.
+  // The bytes that came, and when, after idling: for the drive's burst. `shape` names one
+  // direction; its windows are not used. Goes on for `seconds`.
   Result<std::vector<Progress>> progress_after_idling(const TestFile& file, const LoadShape& shape,
                                                       double seconds);
   // Writes every block of every file once, all files at once.

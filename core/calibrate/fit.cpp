@@ -122,7 +122,7 @@ Toll fit_toll(std::span<const TollSample> samples) {
   Toll toll{figure_of(std::move(longer)), figure_of(std::move(rates)).value, 0};
   const double share = toll.longer.value;
   if (share <= 2 * std::sqrt(variance / count)) return toll;
-  // What is left of the processor is 1 / (1 + share).
+  // The rest of the processor is 1 / (1 + share).
   toll.processor_bytes_per_s = toll.bytes_per_s * (1 + share) / share;
   return toll;
 }

@@ -90,7 +90,7 @@ struct TollSample {
   double beside_seconds = 0;
   double bytes_per_s = 0;
 };
-// What transfers take of the processor's time.
+// The share of the processor's time that transfers take.
 struct Toll {
   Figure longer;                     // computing takes longer beside them by this share of it
   double bytes_per_s = 0;            // of those transfers

@@ -1,5 +1,5 @@
 #pragma once
-// What the host's processor does in a run besides forward and backward, timed as a run does it.
+// The work of the host's processor in a run besides forward and backward, timed as a run does it.
 //
 // Thread contract: one call at a time; each takes threads of its own meanwhile.
 

@@ -42,7 +42,7 @@ double median_layer(const std::vector<StepSeconds>& steps, std::size_t layer,
   return figure_of(std::move(values)).value;
 }
 
-// What the model has of a kind of layer, and where that is timed. The embedding takes too little
+// The layers of one kind in the model, and where that kind is timed. The embedding takes too little
 // to tell anything of a rate.
 struct Part {
   const char* name;
@@ -82,7 +82,7 @@ std::vector<ComputeSample> samples_of(const TimedCase& of, const std::vector<Ste
     sample.seconds *= part.count / static_cast<double>(part.last - part.first + 1);
     phase_seconds += sample.seconds;
   }
-  // What takes little time may be wrong by much.
+  // A time that is short may be wrong by much.
   for (ComputeSample& sample : samples) sample.weight = sample.seconds / phase_seconds;
   return samples;
 }

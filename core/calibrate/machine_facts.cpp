@@ -23,7 +23,7 @@ std::string processor_model() {
   return "unknown processor";
 }
 
-// What stands in a file must not end its line or its string.
+// The text of a file must not end its line or its string.
 std::string plain(std::string text) {
   std::replace_if(
       text.begin(), text.end(),

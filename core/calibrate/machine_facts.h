@@ -1,5 +1,5 @@
 #pragma once
-// What stands at the head of a calibrated platform file.
+// The head of a calibrated platform file.
 //
 // Thread contract: free function.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What transfers take of the processors' time, as computing notices it: threads in lock step alone
+// The transfers' share of the processors' time, as computing notices it: threads in lock step alone
 // and beside reads and writes of all drives, in turns.
 //
 // The kernel's own account (/proc/stat) does not do: made at a timer's ticks it had a third of that

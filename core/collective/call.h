@@ -22,7 +22,7 @@ enum class GroupId : std::int32_t {};  // in the order in which groups were made
 inline constexpr GroupId kWorld{0};    // all ranks, in order; there from the start
 constexpr std::int32_t index_of(GroupId id) { return static_cast<std::int32_t>(id); }
 
-// What goes in and what comes out, of n elements and a group of p ranks:
+// The input and the output, of n elements and a group of p ranks:
 //
 //   kind            in                  out
 //   all_gather      own shard           n: the shards in the order of the group
@@ -48,7 +48,7 @@ enum class Kind : std::uint8_t {
 inline constexpr std::size_t kKindCount = 7;
 std::string_view kind_name(Kind kind);
 
-// What an element is. bytes: nothing is summed.
+// The type of an element. bytes: nothing is summed.
 enum class ElementType : std::uint8_t { bf16, fp16, fp32, fp64, bytes };
 std::string_view type_name(ElementType type);
 constexpr std::int64_t element_bytes(ElementType type) {

@@ -1,6 +1,6 @@
 #pragma once
-// What a rank asked for, by group and kind: exact, from the calls alone, with p ranks and n
-// elements of e bytes (own: those of its own shard):
+// The traffic that a rank asked for, by group and kind: exact, from the calls alone, with p ranks
+// and n elements of e bytes (own: those of its own shard):
 //
 //   kind            sent                received
 //   all_gather      (p-1) own e         (n - own) e

@@ -73,7 +73,7 @@ class Communicator {
   Result<std::vector<std::string>> gather_text(std::string_view text, const char* what,
                                                GroupId group = kWorld);
 
-  // What was started until now.
+  // The counts of the calls started until now.
   const CallCounters& counters(GroupId group, Kind kind) const;
 
   // Something else has failed on this rank: all ranks end, and say who and why. With MPI the

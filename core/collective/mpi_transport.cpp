@@ -71,7 +71,7 @@ class MpiTransport final : public Transport {
   void wait() override { std::this_thread::sleep_for(kPollWait); }
   void send_note(int rank, const JoinNote& note) override;
   std::optional<JoinNote> take_note() override;
-  // What is under way cannot be taken back. The library moves nothing unless it is called.
+  // A call under way cannot be taken back. The library moves nothing unless it is called.
   void abandon() override {}
   void end_all(const Error& why) override;
   Status close() override;

@@ -12,7 +12,7 @@
 namespace sluice::collective {
 namespace {
 
-// What a rank has under way in a group, where the others find it.
+// The exchange that a rank has under way in a group, where the others find it.
 struct Posted {
   std::int64_t number = 0;  // of the group's exchanges on this rank, from 1
   bool is_open = false;     // others may take from it
@@ -29,7 +29,7 @@ struct WorldGroup {
   std::vector<Posted> posted;  // by place
 };
 
-// What a rank's last poll found, so that its wait ends at once when there is more by now.
+// The state at a rank's last poll, so that its wait ends at once when there is more by now.
 struct Seen {
   std::int64_t change_count = 0;
   bool has_delay = false;  // a part is there and comes some polls later

@@ -33,7 +33,7 @@ struct SampleOptions {
   std::uint64_t seed = 0;
 };
 
-// What was really selected.
+// The selection as it was really made.
 struct SampledSelection {
   std::int64_t kept_count = 0;  // as much as the room's capacity: more may have been dropped
   std::uint32_t threshold = 0;  // as a magnitude
@@ -57,7 +57,7 @@ class SampledTopKSelector {
  private:
   enum class Phase { sample, collect, gather, done };
 
-  // What a slice finds, before it is known how much the slices below it have found.
+  // The elements that a slice finds, before it is known how much the slices below it have found.
   struct Slice {
     std::int64_t first = 0;
     std::int64_t count = 0;

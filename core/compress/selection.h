@@ -1,5 +1,5 @@
 #pragma once
-// What it means to keep the largest elements of a gradient.
+// The meaning of keeping the largest elements of a gradient.
 //
 // Elements are ordered by magnitude: the bits of the fp32 value without its sign, compared as an
 // unsigned number. So NaN ranks above infinity and infinity above every finite value (what is wrong

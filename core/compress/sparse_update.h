@@ -14,8 +14,8 @@
 
 namespace sluice::compress {
 
-// What a tile is decompressed into. All 0 before and after each call: at a density of a hundredth,
-// clearing what was written costs a fraction of filling it with zeros.
+// The gradient that a tile is decompressed into. All 0 before and after each call: at a density of
+// a hundredth, clearing what was written costs a fraction of filling it with zeros.
 struct TileBuffer {
   alignas(64) std::array<float, kTileElements> gradient{};
 };

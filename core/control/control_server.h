@@ -30,13 +30,13 @@ struct QueuedSet {
   SetRequest set;
 };
 
-// What is to happen at a safe point, in this order.
+// The requests to be met at a safe point, in this order.
 struct Due {
   std::vector<QueuedSet> sets;          // each knob in one of them at most
   std::vector<std::int64_t> snapshots;  // the numbers of requests; one snapshot answers them all
 };
 
-// What the server needs of the run. Called on the server's thread.
+// The functions of the run that the server needs. Called on the server's thread.
 struct RunSeam {
   // The knobs with their values in force.
   std::function<std::vector<Knob>()> knobs;

@@ -131,7 +131,7 @@ json knob_json(const Knob& knob) {
   return object;
 }
 
-// What is written by this version has these fields; a message of another kind of program has not.
+// A message of this version has these fields; one of another kind of program has not.
 template <typename T>
 T field(const json& object, const char* key) {
   const auto found = object.find(key);

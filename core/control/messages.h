@@ -1,5 +1,5 @@
 #pragma once
-// What is said over the control socket: one JSON object a line, both ways. docs/control.md has the
+// The messages over the control socket: one JSON object a line, both ways. docs/control.md has the
 // messages; this is the one place that knows how they are written.
 //
 // Thread contract: free functions on plain data.
@@ -19,7 +19,7 @@ namespace sluice::control {
 inline constexpr int kProtocolVersion = 1;
 inline constexpr std::size_t kLineBytesMax = 64 << 10;  // of a request; longer ones are refused
 
-// What a client is greeted with.
+// The message that greets a client.
 struct Greeting {
   int version = kProtocolVersion;
   std::string run;
@@ -58,7 +58,7 @@ struct RunStatus {
 
 enum class ChangeState : std::uint8_t { in_force, refused, kept, reverted, superseded };
 
-// What became of a set.
+// The outcome of a set.
 struct ChangeEvent {
   std::int64_t change = 0;  // the number that the set was answered with
   ChangeState state = ChangeState::in_force;
@@ -69,7 +69,7 @@ struct ChangeEvent {
   std::string message;  // why it was refused, kept, reverted or superseded
 };
 
-// What became of a request to keep the state.
+// The outcome of a request to keep the state.
 struct SnapshotEvent {
   std::int64_t snapshot = 0;    // the number that the request was answered with
   bool is_kept = false;         // else the run goes on without it
@@ -100,7 +100,7 @@ std::string step_event_line(const RunStatus& status);
 std::string change_event_line(const ChangeEvent& event);
 std::string end_event_line(const std::string& reason);
 
-// What a client reads. Which fields are there depends on what was asked.
+// A message as a client reads it. Which fields are there depends on what was asked.
 struct Message {
   std::optional<Greeting> greeting;
   std::optional<std::int64_t> answer_to;  // the request's id

@@ -36,7 +36,7 @@ Result<WaitingRequests::Accepted> WaitingRequests::add(const SetRequest& set) {
   return Accepted{change, status_.step + 1};
 }
 
-// What waits keeps the knobs that `later` leaves alone.
+// A request that waits keeps the knobs that `later` leaves alone.
 void WaitingRequests::supersede(const SetRequest& later) {
   std::vector<QueuedSet> left;
   for (QueuedSet& queued : due_.sets) {

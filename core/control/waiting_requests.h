@@ -1,6 +1,6 @@
 #pragma once
-// What was asked of a run and waits for its next safe point, and what clients are to be told: where
-// the server's thread and the schedule meet. Neither waits for the other.
+// The requests to a run that wait for its next safe point, and the messages for clients: where the
+// server's thread and the schedule meet. Neither waits for the other.
 //
 // Thread contract: every function from any thread; the lock is held for copies only.
 

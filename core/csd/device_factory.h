@@ -29,7 +29,7 @@ class DeviceFactory {
 
 class EmulatedFactory final : public DeviceFactory {
  public:
-  // What stands in for hardware is named in capitals (profiler/analyze/run_mode.h).
+  // A stand-in for hardware is named in capitals (profiler/analyze/run_mode.h).
   static constexpr const char* kDescription = "EMULATED CSDs (files, host memory)";
 
   explicit EmulatedFactory(Payload payload) : payload_(payload) {}

@@ -20,7 +20,7 @@ namespace sluice::csd {
 // Whether bytes are really moved and computed with, or only counted (simulated time).
 enum class Payload : std::uint8_t { real, none };
 
-// What a buffer is for; a device may have banks of its own for each.
+// The use of a buffer; a device may have banks of its own for each.
 enum class Placement : std::uint8_t { state, gradient, parameters };
 
 class DeviceMemory;
@@ -70,8 +70,8 @@ class DeviceMemory {
   Result<DeviceBuffer> allocate(std::int64_t size_bytes, Placement placement);
   std::int64_t budget_bytes() const { return budget_bytes_; }
   std::int64_t used_bytes() const { return used_bytes_; }
-  // What drives can be told to read into and write from, for registration with the I/O engine.
-  // Memory that cannot be registered is left out.
+  // The memory that drives can be told to read into and write from, for registration with the I/O
+  // engine. Memory that cannot be registered is left out.
   virtual std::vector<std::span<std::byte>> registrable_regions() { return {}; }
 
  protected:

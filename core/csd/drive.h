@@ -10,7 +10,7 @@
 
 namespace sluice::csd {
 
-// What a transfer is called in the record. The stage says which of the drive's files it moves.
+// The name of a transfer in the record. The stage says which of the drive's files it moves.
 struct TransferLabel {
   runtime::Stage stage = runtime::Stage::state_read;
   SubgroupId subgroup = kNoSubgroup;
@@ -18,7 +18,8 @@ struct TransferLabel {
   std::int32_t step = -1;  // -1: the one that the runtime is in
 };
 
-// What is moved: `size_bytes` of payload at the front of `bytes`, whose rest fills the last page.
+// The bytes that are moved: `size_bytes` of payload at the front of `bytes`, whose rest fills the
+// last page.
 struct HostTransfer {
   std::int64_t offset_bytes = 0;  // in the stage's file
   std::span<std::byte> bytes;     // empty where there is no payload
@@ -26,8 +27,8 @@ struct HostTransfer {
 };
 
 struct DriveOptions {
-  // What a drive reaches depends on how much of a transfer it is asked for at once: the size of a
-  // request times how many are in flight. A smaller transfer is asked for as a whole.
+  // The rate that a drive reaches depends on how much of a transfer it is asked for at once: the
+  // size of a request times how many are in flight. A smaller transfer is asked for as a whole.
   std::int64_t inflight_bytes = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// What is said when a subgroup's bytes are not those that were written: in the same words whether
-// the processor compared the checksums or a device's kernel made them.
+// The error when a subgroup's bytes are not those that were written: in the same words whether the
+// processor compared the checksums or a device's kernel made them.
 //
 // Thread contract: free functions; the order lives until then.
 // Errors: ErrorCode::corrupt, naming file, subgroup, variable and offset.

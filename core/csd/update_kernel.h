@@ -23,8 +23,8 @@ struct UpdateMemory {
 // nothing of them may be written.
 Status run_update(const UpdateOrder& order, const UpdateMemory& memory, UpdatedChecksums& updated);
 
-// What it costs on an engine. Decompressor and updater work on successive tiles at the same time,
-// so a sparse update is as slow as the slower of them.
+// The cost of an update on an engine. Decompressor and updater work on successive tiles at the same
+// time, so a sparse update is as slow as the slower of them.
 runtime::Cost update_cost(const UpdateTask& task, platform::EngineId id,
                           const platform::Engine& engine);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is kept of each layer between its forward and its backward, and where.
+// The tensors kept of each layer between its forward and its backward, and their place.
 //
 // Thread contract: plain data.
 

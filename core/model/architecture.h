@@ -44,7 +44,7 @@ struct Attention {
 struct LayerKind {
   // Its tensors in flat order, as Hugging Face's modules hold them. `layer` begins their names.
   void (*add_tensors)(LayoutBuilder& builder, const std::string& layer, const ModelShape& shape);
-  // What its forward makes, in the order in which forward saves it, without logits.
+  // The tensors that its forward makes, in the order in which forward saves them, without logits.
   std::vector<MadeTensor> (*made)(const ModelShape& shape);
   std::vector<Product> (*products)(const ModelShape& shape);
   std::vector<Attention> (*attentions)(const ModelShape& shape) = nullptr;  // null: none

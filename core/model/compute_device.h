@@ -32,8 +32,8 @@ namespace sluice::model {
 
 using WhenDone = std::function<void(Status)>;
 
-// What a micro-batch of that many tokens takes into the device: five numbers of 64 bits a token
-// (core/model/torch/batch_numbers.h), and its loss out of it.
+// The bytes that a micro-batch of that many tokens takes into the device: five numbers of 64 bits a
+// token (core/model/torch/batch_numbers.h), and its loss out of it.
 constexpr std::int64_t batch_bytes(std::int64_t token_count) { return token_count * 5 * 8; }
 inline constexpr std::int64_t kLossBytes = 8;
 

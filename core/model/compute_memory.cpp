@@ -60,8 +60,8 @@ std::int64_t head_kept_bytes(const ModelShape& shape, const ModelOptions& option
   return row + tokens * values * kValueBytes;
 }
 
-// What leaves memory: all of it, or what the carrier has in memory at once (core/activation) and
-// the layer that is computed.
+// The bytes in memory of activations that leave it: all of them, or those that the carrier has
+// there at once (core/activation) and the layer that is computed.
 std::int64_t offloaded_bytes(const ModelShape& shape, const ModelOptions& options) {
   std::int64_t all = 0;
   std::int64_t widest = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What a model takes while it computes, for the memory plan (D9). No libtorch: plans ask for models
-// of any family and for machines that are not here.
+// The memory that a model takes while it computes, for the memory plan (D9). No libtorch: plans ask
+// for models of any family and for machines that are not here.
 //
 // Thread contract: plain data; free functions, any thread.
 

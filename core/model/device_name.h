@@ -29,7 +29,7 @@ Result<DeviceName> parse_device_name(std::string_view text);
 // The name is one that parses.
 bool computes_in_host_memory(std::string_view name);
 
-// What to do where a device of the kind is not to be had.
+// The advice where a device of the kind is not to be had.
 std::string_view how_to_get(DeviceKind kind);
 
 // ErrorCode::not_found where the name's index is none of `count` devices of its kind.

@@ -1,5 +1,5 @@
 #pragma once
-// What libtorch can compute on here, for `sluice doctor`.
+// The devices that libtorch can compute on here, for `sluice doctor`.
 //
 // Thread contract: plain data.
 

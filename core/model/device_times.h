@@ -38,7 +38,7 @@ struct DeviceTimes {
   std::vector<ProductTimes> products;  // rising sides
 };
 
-// What is to be timed.
+// The timing that is asked for.
 struct DeviceTiming {
   std::string device;    // a name of core/model/device_name.h with memory of its own
   int thread_count = 0;  // of a device that computes on the processor; 0: all

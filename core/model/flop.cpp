@@ -105,7 +105,7 @@ double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t ba
   // with what the head got is the slowest there is: counted twice as well, gpt2-124m's head comes
   // out 2 to 7 % too slow forward, counted once 6 to 11 %.
   if (is_head(shape, layer)) return 2 * forward;
-  // What a layer leaves are gradients of its parameters, copied; a copied value takes about a
+  // The results of a layer are gradients of its parameters, copied; a copied value takes about a
   // quarter of one that is computed (gpt2-124m's tables: 39 million in 7 ms).
   const LayerKind& kind = layer_kind(shape, layer);
   const double passes = is_recomputed(activations) ? 3 : 2;

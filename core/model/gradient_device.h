@@ -67,8 +67,8 @@ class GradientDevice {
  public:
   virtual ~GradientDevice() = default;
 
-  // What is summed and selected from now on. A residual that was there stays while feedback goes
-  // on; a new one is zeros. Errors: ErrorCode::memory.
+  // The elements that are summed and selected from now on. A residual that was there stays while
+  // feedback goes on; a new one is zeros. Errors: ErrorCode::memory.
   virtual Status prepare(const DeviceSelection& selection) = 0;
 
   // Sums of squares of the layer's blocks, and behind them of its parts, in the device's memory.

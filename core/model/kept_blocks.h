@@ -34,9 +34,9 @@ class KeptBlocks {
  public:
   virtual ~KeptBlocks() = default;
 
-  // What backward needs and nothing else holds, in the same order and sizes in every step. Bytes
-  // that are kept twice are in one block; parameters are in none. The memory stays as it is, and
-  // there, until release() or forget().
+  // The tensors that backward needs and nothing else holds, in the same order and sizes in every
+  // step. Bytes that are kept twice are in one block; parameters are in none. The memory stays as
+  // it is, and there, until release() or forget().
   virtual Result<std::span<const KeptBlock>> kept(LayerId layer, int micro_step) = 0;
   // The bytes are elsewhere: their memory is free.
   virtual Status release(LayerId layer, int micro_step) = 0;

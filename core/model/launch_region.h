@@ -12,8 +12,8 @@
 
 namespace sluice::model {
 
-// What the calling thread asks of the device until the returned object goes belongs to this layer;
-// kNoLayer: to the step alone. Empty: nobody wants to know.
+// The calling thread's requests to the device belong, until the returned object goes, to this
+// layer; kNoLayer: to the step alone. Empty: nobody wants to know.
 using LaunchRegion = std::function<std::shared_ptr<void>(LayerId)>;
 
 }  // namespace sluice::model

@@ -69,7 +69,7 @@ struct ModelFactory {
   std::function<MemoryItems(const ModelShape&, const ModelOptions&)> memory;
   // The same of a device with memory of its own, and what that has at most; unset without one.
   std::function<MemoryItems(const ModelShape&, const ModelOptions&)> device_memory = {};
-  // What gradient work takes of it (core/model/gradient_device.h).
+  // The memory that gradient work takes of it (core/model/gradient_device.h).
   std::function<MemoryItems(const FlatLayout&, const DeviceSelection&)> gradient_memory = {};
   std::int64_t device_memory_cap_bytes = 0;
   bool is_device_in_host_memory = false;  // its memory is a part of the host's

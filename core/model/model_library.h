@@ -1,8 +1,8 @@
 #pragma once
-// What computes with libtorch, as a shared library of its own: lib/libsluice_models.so beside the
-// program's folder. libtorch takes some 0.4 s of processor time to load, so a command loads it when
-// it trains, times layers, asks what a run takes on this computer or for devices, and no other
-// does.
+// The code that computes with libtorch, as a shared library of its own: lib/libsluice_models.so
+// beside the program's folder. libtorch takes some 0.4 s of processor time to load, so a command
+// loads it when it trains, times layers, asks what a run takes on this computer or for devices, and
+// no other does.
 //
 // Thread contract: load_model_library() from one thread; what the table's functions make has the
 // contract of its own header.

@@ -32,7 +32,7 @@ struct LayerGradient {
   std::int64_t element_count = 0;
 };
 
-// What a batch is for: with `validation` nothing is kept for a backward.
+// The use of a batch: with `validation` nothing is kept for a backward.
 enum class BatchUse : std::uint8_t { training, validation };
 
 // Tokens of one micro-batch, row-major (batch, sequence); targets are the same shifted by one.

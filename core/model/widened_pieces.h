@@ -11,15 +11,15 @@
 
 namespace sluice::model {
 
-// What a thread that computes widened products keeps for their pieces.
+// The bytes that a thread that computes widened products keeps for their pieces.
 inline constexpr std::int64_t kWidenedBytes = 3 * (4 << 20);
 
 // Windows whose attention is widened together: as many as kWidenedBytes have room for, at least
 // one.
 std::int64_t widened_windows(WindowShape window, std::int64_t hidden);
 
-// What a widened attention has in fp32 at once, in backward: query, key, value, the result, its
-// gradient and theirs.
+// The tensors that a widened attention has in fp32 at once, in backward: query, key, value, the
+// result, its gradient and theirs.
 std::int64_t widened_attention_bytes(WindowShape window, std::int64_t hidden);
 
 }  // namespace sluice::model

@@ -1,5 +1,5 @@
 #pragma once
-// What the host has to say of gradient work on an accelerator (gradient_work=accelerator): which
+// The host's instructions for gradient work on an accelerator (gradient_work=accelerator): which
 // elements are selected from which, and what is summed for a subgroup's norm (norm_plan.h), in the
 // words of core/model/gradient_device.h.
 //

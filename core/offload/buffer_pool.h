@@ -26,7 +26,7 @@ class BufferPool {
   runtime::Pool pool_;
 };
 
-// What a message about a stuck schedule says of who waits.
+// The part of a message about a stuck schedule that says who waits.
 inline runtime::Waiting waiting_for(const char* what, DeviceId device, SubgroupId subgroup) {
   runtime::Waiting waiting;
   waiting.what = what;

@@ -29,7 +29,7 @@ class CompressMemory {
   // are the largest of gradient x scale + residual.
   void select(const GradientSegment& segment, std::int64_t flat_first, const std::byte* gradient,
               optimizer::GradientKind kind, float scale);
-  // What select() kept goes back into the residual.
+  // The elements that select() kept go back into the residual.
   void put_back(const GradientSegment& segment, std::int64_t flat_first);
   compress::KeptElements kept(std::int64_t first, std::int64_t count) const;
   // Where whoever selects elsewhere puts them.

@@ -1,5 +1,5 @@
 #pragma once
-// What a subgroup's gradient is on its way to the update: dense in the wire's kind, or, with a
+// The form of a subgroup's gradient on its way to the update: dense in the wire's kind, or, with a
 // density below 1, sparse (docs/sparse_gradient_format.md).
 //
 // Gradients arrive a layer at a time, from the last layer to the first, so the largest elements are

@@ -33,9 +33,8 @@ struct GradientChunk {
 
 struct LayerGradientPlan {
   std::vector<GradientChunk> chunks;  // descending
-  // What is left of the layer after the chunks: its first `carry_count` elements become the carry,
-  // in front of the `carry_kept_count` that were there (0 unless the layer was too short for a
-  // write).
+  // The rest of the layer after the chunks: its first `carry_count` elements become the carry, in
+  // front of the `carry_kept_count` that were there (0 unless the layer was too short for a write).
   std::int64_t carry_count = 0;
   std::int64_t carry_kept_count = 0;
 };

@@ -31,7 +31,7 @@ class OffloadMemory;
 struct OffloadOptions;
 struct StepUpdate;
 
-// What the routes have in common.
+// The parts that the routes have in common.
 struct GradientParts {
   const OffloadOptions& options;
   const model::FlatLayout& layout;
@@ -43,7 +43,7 @@ struct GradientParts {
   const NormPlan* norm_plan = nullptr;  // overlap=local
 };
 
-// What is known of the gradients of the step under way.
+// The known facts of the gradients of the step under way.
 struct KnownGradients {
   StepUpdate* update = nullptr;  // theirs
   double loss_scale = 1;         // they contain it
@@ -59,7 +59,7 @@ class GradientRoute {
   virtual ~GradientRoute() = default;
   // Into how many chunks each subgroup's gradient is cut; each has a check of its own.
   virtual IdVector<SubgroupId, std::int32_t> check_counts() const = 0;
-  // What the host's check of a layer's gradients is charged for, in elements.
+  // The charge for the host's check of a layer's gradients, in elements.
   virtual std::int64_t checked_elements(LayerId layer) const = 0;
   // Prepares a layer's gradients, which are free again when the task ends; what is still being
   // written then is in `writes`. One layer after the other.

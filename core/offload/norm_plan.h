@@ -45,7 +45,7 @@ class NormPlan {
 
   NormPlan(const model::FlatLayout& layout, const state::Geometry& geometry);
 
-  // What is summed beside the layer's blocks, in flat order.
+  // The parts that are summed beside the layer's blocks, in flat order.
   std::span<const NormPart> parts(LayerId layer) const { return layers_[layer].parts; }
   // Their elements, which are summed twice.
   std::int64_t part_elements(LayerId layer) const;

@@ -109,8 +109,8 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
   co_return status;
 }
 
-// What was updated already is as if it had not been: the old version is whole on its drive, and the
-// 16-bit parameters are made of it again.
+// A subgroup that was updated already is as if it had not been: the old version is whole on its
+// drive, and the 16-bit parameters are made of it again.
 runtime::Task<Status> Offload::skip(StepUpdate& update) {
   std::vector<SubgroupId> refuted;
   for (const SubgroupId subgroup : ids_of(update.next_slot)) {
@@ -150,7 +150,7 @@ runtime::Task<Status> Offload::close_step(const state::TrainingPosition& positio
   co_return committed;
 }
 
-// What of the newest versions is in memory alone goes to the drives first.
+// Newest versions that are in memory alone go to the drives first.
 runtime::Task<Status> Offload::make_durable(std::int32_t step) {
   runtime::TaskGroup devices(parts_.runtime);
   for (const std::vector<SubgroupId>& kept : parts_.cache.kept()) {

@@ -64,7 +64,7 @@ class Offload {
   };
   explicit Offload(const Parts& parts);
 
-  // What is written or loaded before the first step ends early if `stops` says so; {}: no more.
+  // Writing or loading before the first step ends early if `stops` says so; {}: no more.
   void end_if(Stops stops) { initial_state_.end_if(std::move(stops)); }
   // Before the first step: writes and commits a new state, or loads the 16-bit copy from one; with
   // parameter_tier=storage also after a change of the offload, whose files are new.
@@ -85,7 +85,7 @@ class Offload {
   // committed, if it was to be, and fails with ErrorCode::diverged; with overlap=local it names the
   // layer and the subgroup.
   runtime::Task<Status> refuse_step();
-  // What of the step under way was updated before its decision; after update().
+  // The subgroups of the step under way that were updated before its decision; after update().
   const Speculation& speculation() const { return updates_[this_].speculation; }
   runtime::Task<Status> update(const StepDecision& decision);
   runtime::Task<Status> end_step(const state::TrainingPosition& position);

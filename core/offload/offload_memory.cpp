@@ -22,7 +22,7 @@ SetSizes sizes_of_set(const OffloadOptions& options, const state::Geometry& geom
           has_16bit_copy ? round_up(elements * 2, kPageBytes) : 0};
 }
 
-// What an accelerator selects from does not come to the host.
+// A gradient that an accelerator selects from does not come to the host.
 std::int64_t layer_gradient_bytes(const OffloadOptions& options, const model::FlatLayout& layout) {
   if (options.is_sparse() && options.works_on_accelerator()) return 0;
   return round_up(layout.largest_layer_elements() * optimizer::bytes_of(options.gradient_kind),

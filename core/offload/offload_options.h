@@ -43,7 +43,7 @@ enum class Overlap : std::uint8_t {
   local,  // and so, clipped by its own norm: other numbers than `off` where anything is clipped
 };
 
-// What a person sets of it, under "offload" of docs/settings.md. The settings of a run contain
+// The settings of the offload, under "offload" of docs/settings.md. The settings of a run contain
 // these, so a new one is a row of core/settings/setting_table.cpp, a member here, and its use.
 struct OffloadSettings {
   Method method = Method::csd;

@@ -19,7 +19,7 @@
 
 namespace sluice::offload {
 
-// What of the 16-bit parameters is in host memory. In bytes of whole pages, as all here.
+// The part of the 16-bit parameters that is in host memory. In bytes of whole pages, as all here.
 struct ParameterWindow {
   std::int64_t table_bytes = 0;   // of the embedding: from its forward to its backward
   std::int64_t widest_bytes = 0;  // of the other layers
@@ -39,7 +39,7 @@ std::int64_t parameter_file_bytes(const state::Geometry& geometry,
 
 class ParameterStore {
  public:
-  // What one transfer reads: a stretch of one subgroup's copy, of one layer.
+  // The read of one transfer: a stretch of one subgroup's copy, of one layer.
   struct Piece {
     SubgroupId subgroup = kNoSubgroup;
     std::int32_t stretch = 0;        // of the subgroup

@@ -32,7 +32,7 @@ std::uint64_t checksum_of(const Header& header) {
       std::as_bytes(std::span(&header, 1)).first(offsetof(Header, header_checksum)));
 }
 
-// What `use` does with each piece of a residual, in order.
+// `use` gets each piece of a residual, in order.
 Status for_each_piece(std::int64_t element_count,
                       const std::function<Status(std::int64_t first, std::span<float>)>& use) {
   std::vector<float> memory(

@@ -36,7 +36,7 @@ void Speculation::on_ahead(SubgroupId subgroup) {
   ahead_count_ += 1;
 }
 
-// What overflowed is not sent with density below 1, so some may still be waited for.
+// A gradient that overflowed is not sent with density below 1, so some may still be waited for.
 void Speculation::decide(const StepDecision& decision) {
   if (!is_on()) return;
   is_wrong_ = !is_certain_ && (!decision.apply || decision.scalars != *expected_);

@@ -1,12 +1,12 @@
 #pragma once
-// What of a step's update happens before its decision. With overlap=exact the decision needs the
-// norm of all gradients, but nearly always it is the one that is expected: apply, and clip nothing.
-// So a subgroup is updated by that as soon as its own gradients are final, while backward computes
-// the layers below it, and its new version goes to the slot that is not committed. If the decision
-// is another one, what was done is *refuted*: the subgroup is updated once more from the version
-// that is still whole, or, where the step is skipped, its 16-bit parameters are read back. Only a
-// step right after a commit speculates: later ones up to the next commit update their versions in
-// place (state_versions.h).
+// The part of a step's update that happens before its decision. With overlap=exact the decision
+// needs the norm of all gradients, but nearly always it is the one that is expected: apply, and
+// clip nothing. So a subgroup is updated by that as soon as its own gradients are final, while
+// backward computes the layers below it, and its new version goes to the slot that is not
+// committed. If the decision is another one, what was done is *refuted*: the subgroup is updated
+// once more from the version that is still whole, or, where the step is skipped, its 16-bit
+// parameters are read back. Only a step right after a commit speculates: later ones up to the next
+// commit update their versions in place (state_versions.h).
 //
 // With overlap=local a subgroup is clipped by its own norm (subgroup_clip.h), so what is done ahead
 // is *certain*: nothing is refuted, and every step may do it.

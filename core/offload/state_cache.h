@@ -22,7 +22,7 @@ namespace sluice::offload {
 // By the device that updates them, in flat order.
 using KeptSubgroups = IdVector<DeviceId, std::vector<SubgroupId>>;
 
-// What the state of one kept subgroup takes: whole pages.
+// The memory that the state of one kept subgroup takes: whole pages.
 std::int64_t kept_subgroup_bytes(const state::Geometry& geometry);
 // As many as options.state_cache_bytes hold: in all with method=host, of each device with
 // method=csd. `device_map`: which device updates what.
@@ -49,7 +49,7 @@ class StateCache {
   void on_updated(SubgroupId subgroup, bool is_written) {
     entries_[subgroup].is_unwritten = keeps(subgroup) && !is_written;
   }
-  // What is in memory is not the newest version, which the drives have: it is to be read again.
+  // The version in memory is not the newest, which the drives have: it is to be read again.
   void forget(SubgroupId subgroup);
   // Whether its newest version is in memory alone.
   bool is_unwritten(SubgroupId subgroup) const { return entries_[subgroup].is_unwritten; }

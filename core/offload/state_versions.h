@@ -51,7 +51,7 @@ class StateVersions {
   // Where a variable's array begins in its device's file.
   virtual std::int64_t offset_bytes(state::SlotId slot, std::int32_t variable,
                                     std::int64_t element_count) const;
-  // What the next commit will say: the position after the last step that has ended, and the newest
+  // The record of the next commit: the position after the last step that has ended, and the newest
   // versions.
   const state::CommitRecord& record() const { return record_; }
   const state::SubgroupVersion& version(SubgroupId subgroup) const {
@@ -63,13 +63,13 @@ class StateVersions {
 
   // Takes the slots of a step's next version. The step before must have ended.
   Status take_next(StepUpdate& update);
-  // What the update has written is the newest version, or, if it was not applied, nothing has
-  // changed; `position` becomes the training position either way. Not durable yet.
+  // The version that the update has written is the newest, or, if it was not applied,
+  // nothing has changed; `position` becomes the training position either way. Not durable yet.
   void end_step(const StepUpdate& update, const state::TrainingPosition& position);
   // Whether a step has ended since the last commit.
   bool has_uncommitted() const { return has_uncommitted_; }
-  // What a commit waits for before the version that it replaces may be written over: that the other
-  // ranks of the run have made theirs durable, too.
+  // The event that a commit waits for before the version that it replaces may be written over: that
+  // the other ranks of the run have made theirs durable, too.
   using CommittedElsewhere = std::function<runtime::Operation(std::int32_t step)>;
   void commit_with(CommittedElsewhere committed) { committed_elsewhere_ = std::move(committed); }
   // The newest versions and the position become durable. `step`: the last one that has ended.

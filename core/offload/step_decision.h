@@ -1,5 +1,5 @@
 #pragma once
-// What a step's update does with the gradients that have gone down, once they are all known, and
+// The decision of a step about the gradients that have gone down, once they are all known, and
 // before.
 //
 // Thread contract: plain data.
@@ -13,7 +13,7 @@
 
 namespace sluice::offload {
 
-// What the subgroups of one group are updated by: those below `end` that are in no group before it.
+// The scalars of the subgroups of one group: those below `end` that are in no group before it.
 struct GroupScalars {
   std::int32_t end = 0;
   optimizer::UpdateScalars scalars;
@@ -33,7 +33,7 @@ struct StepDecision {
   }
 };
 
-// What a step with overlap=local updates its subgroups by, but for their norms
+// The values by which a step with overlap=local updates its subgroups, but for their norms
 // (core/offload/subgroup_clip.h). A loss scale that may overflow needs one decision for all, so
 // settings refuse fp16 with overlap=local.
 struct ClipRule {
@@ -44,7 +44,7 @@ struct ClipRule {
   double max_grad_norm = 0;         // 0: no clipping
 };
 
-// What a step may be updated by before its decision.
+// The values by which a step may be updated before its decision.
 struct UpdateAhead {
   std::optional<optimizer::UpdateScalars> expected = {};  // overlap=exact
   std::optional<ClipRule> clip = {};                      // overlap=local

@@ -70,7 +70,7 @@ runtime::Task<Status> StepGradients::send_layer(LayerId layer, runtime::Pool::Le
       parts_.layout.layer(layer).before * bytes_of(parts_.options.gradient_kind);
   runtime::TaskGroup writes(parts_.kernels.runtime());
   Status staged = co_await route_->send(layer, part_of(gradient, before_bytes), known_, writes);
-  // What is still being written is in buffers of its own.
+  // Bytes that are still being written are in buffers of their own.
   turn->release();
   lease.release();
   Status written = co_await writes.join();

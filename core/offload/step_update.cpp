@@ -35,7 +35,7 @@ void StepUpdate::begin(std::int32_t new_step, bool is_to_commit, const UpdateAhe
   }
 }
 
-// What is not finite is never updated by: the step fails once all gradients are known.
+// A gradient that is not finite updates nothing: the step fails once all gradients are known.
 void StepUpdate::on_chunk_down(SubgroupId subgroup) {
   if (!speculation.on_chunk_down(subgroup)) return;
   if (!clip || clip->is_finite(subgroup)) speculation.set_final(subgroup);

@@ -38,14 +38,14 @@ struct StepUpdate {
   // State and gradient of one more subgroup are read for its update.
   void on_read();
   bool is_skipped() const { return decided.is_set() && !decision.apply; }
-  // What a subgroup's kernel is to be given now: with overlap=local its own scalars, else the
-  // decision, or what is expected.
+  // The scalars for a subgroup's kernel now: with overlap=local its own scalars, else the decision,
+  // or what is expected.
   optimizer::UpdateScalars scalars(SubgroupId subgroup) const;
 
   StepUpdate* before = nullptr;  // the other one, whose step was the one before
   std::int32_t step = 0;
 
-  // What the gradients were as they went down (step_gradients.h).
+  // The checks of the gradients as they went down (step_gradients.h).
   IdVector<SubgroupId, std::vector<csd::GradientChunkCheck>> gradient_checks;
 
   // The decision.

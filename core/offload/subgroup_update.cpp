@@ -87,7 +87,7 @@ runtime::Task<Status> SubgroupUpdate::read_gradient(StepUpdate& update, Subgroup
   co_return status;
 }
 
-// What was refuted is in the buffers that stay, too: the version that is still whole is on the
+// A refuted version is in the buffers that stay, too: the version that is still whole is on the
 // drive.
 void SubgroupUpdate::take(StepUpdate& update, SubgroupId subgroup) {
   if (!update.decided.is_set()) update.speculation.on_taken(subgroup);

@@ -1,8 +1,8 @@
 #pragma once
-// What is done with one subgroup, on the site that updates it: read its state and its gradient,
-// update, write the next version, bring the parameters up. The pipelines put these in order. The
-// state of a subgroup that stays in memory is read if it is not there yet, and written by steps
-// that commit; the pipelines need not know.
+// The work on one subgroup, on the site that updates it: read its state and its gradient, update,
+// write the next version, bring the parameters up. The pipelines put these in order. The state of a
+// subgroup that stays in memory is read if it is not there yet, and written by steps that commit;
+// the pipelines need not know.
 //
 // Thread contract: the schedule's thread.
 

@@ -49,7 +49,7 @@ runtime::Task<Status> Rounds::gradients(StepUpdate& update, std::size_t round) {
   co_return ok_status();
 }
 
-// What is left of the round.
+// The subgroups that are left of the round.
 const Rounds::Members& Rounds::take(StepUpdate& update, std::size_t round) {
   for (const DeviceId device : ids_of(members_)) {
     const std::vector<SubgroupId>& own = parts_.subgroups_of[device];

@@ -94,7 +94,7 @@ class UpdateSite {
 
 using Drives = IdVector<DeviceId, std::unique_ptr<csd::Drive>>;
 
-// What sites use besides their own memory.
+// The parts that sites use besides their own memory.
 struct SiteParts {
   const OffloadOptions& options;
   const state::Geometry& geometry;

@@ -1,5 +1,5 @@
-// What the SIMD kernels share: elements in, elements out. Included once for each Highway target, as
-// Highway's foreach_target does it; the toggle is its include guard.
+// The part that the SIMD kernels share: elements in, elements out. Included once for each Highway
+// target, as Highway's foreach_target does it; the toggle is its include guard.
 //
 // Only targets with a fused multiply-add and IEEE fp16 conversions in hardware get vector code
 // (AVX2 and AVX-512 on x86, NEON and better on AArch64): SLUICE_EXACT_SIMD. On others the kernels

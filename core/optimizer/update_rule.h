@@ -55,7 +55,7 @@
 
 namespace sluice::optimizer {
 
-// What is written for a result: the value, or the one quiet NaN for every NaN.
+// The stored form of a result: the value, or the one quiet NaN for every NaN.
 constexpr float stored_float(float value) {
   return value == value ? value : std::bit_cast<float>(0x7fc00000u);
 }
@@ -64,7 +64,7 @@ enum class RuleKind : std::uint8_t { adamw, sgd, adagrad };
 
 inline constexpr int kMaxStateArrays = 3;
 
-// What the rest of a run must know of a rule.
+// The facts of a rule that the rest of a run must know.
 struct RuleInfo {
   const char* name;  // of the setting, in a state's identity and of the kernel in a platform file
   // The arrays of its state in their order, all fp32: the master weights, and what begins at zero.

@@ -16,7 +16,7 @@ namespace sluice::plan {
 
 struct RunPlan;
 
-// What a plan puts on one device's drive.
+// The bytes that a plan puts on one device's drive.
 struct DriveNeed {
   std::int64_t state_bytes = 0;  // two versions of its subgroups
   std::int64_t gradient_bytes = 0;
@@ -28,8 +28,8 @@ struct DriveNeed {
 };
 IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan);
 
-// What the platform says that drives hold; a size that is not stated is enough. ErrorCode::config:
-// the first drive that is too small, with the numbers.
+// The capacity that the platform states for its drives; a size that is not stated is enough.
+// ErrorCode::config: the first drive that is too small, with the numbers.
 Status check_capacity(const RunPlan& plan);
 
 // Also asks the file system. `state_files` are the files of the state, one a device; the gradients

@@ -13,10 +13,10 @@
 
 namespace sluice::plan {
 
-// What a live run has: the ground that a change starts from.
+// The plan of a live run: the ground that a change starts from.
 struct LivePlan {
   RunPlan run;
-  // What the model would take by another plan; from any thread.
+  // The memory that the model would take by another plan; from any thread.
   std::function<ModelMemory(const RunPlan&)> model_memory;
   std::vector<std::string> state_files;  // one a device
   bool is_recorded = false;

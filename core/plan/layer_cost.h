@@ -23,7 +23,7 @@ struct LayerCost {
   TimeNs backward_ns = 0;
 };
 
-// What a micro-batch is, as far as its costs go.
+// The facts of a micro-batch that its costs depend on.
 struct MicroBatch {
   std::int64_t batch = 1;  // sequences
   std::int64_t sequence = 0;

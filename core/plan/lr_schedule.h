@@ -22,7 +22,7 @@ LrSchedule lr_schedule_of(const settings::RunConfig& config);
 // `step` counts from 0. The last step of the schedule and all after it have the floor's rate.
 double learning_rate(const LrSchedule& schedule, std::int64_t step);
 
-// What a run that has come to its last step may go on with, and what that does to the rate.
+// The further steps that a run may take after its last one, and their effect on the rate.
 struct FurtherSteps {
   std::int64_t steps = 0;           // of the whole run then
   std::int64_t schedule_steps = 0;  // that it sets; 0: the schedule goes on as it was begun

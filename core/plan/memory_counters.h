@@ -1,5 +1,5 @@
 #pragma once
-// What a run's offload holds, for its record.
+// The memory that a run's offload holds, for its record.
 //
 // Thread contract: the schedule's thread.
 
@@ -14,7 +14,7 @@ namespace sluice::plan {
 
 struct RunPlan;
 
-// What the offload's buffers take from now on, as counters of the recording.
+// The memory that the offload's buffers take from now on, as counters of the recording.
 void record_memory(runtime::RecordingSink& recording, const RunPlan& run,
                    const offload::UpdateSites& sites, TimeNs now_ns);
 

@@ -67,7 +67,7 @@ bool is_automatic(const RunPlan& run) {
   return run.config.offload.state_cache_bytes == settings::kAutomatic;
 }
 
-// What the devices' own memory leaves for each device.
+// The bytes that the devices' own memory leaves for each device.
 std::int64_t left_on_devices_bytes(const RunPlan& run) {
   const std::int64_t set_bytes =
       offload::plan_offload_memory(run.options, run.geometry, run.share.state).device_set_bytes;

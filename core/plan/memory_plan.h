@@ -31,8 +31,8 @@ namespace sluice::plan {
 
 struct RunPlan;
 
-// What of a plan state_cache may take, in whole subgroups: of the host's memory, or of that of each
-// emulated device, which is the host's.
+// The share of a plan that state_cache may take, in whole subgroups: of the host's memory, or of
+// that of each emulated device, which is the host's.
 struct StateCacheShare {
   std::int64_t size_bytes = 0;      // in all
   std::int64_t subgroup_bytes = 0;  // of one
@@ -42,8 +42,8 @@ struct StateCacheShare {
   std::int64_t largest_bytes(std::int64_t left_bytes) const;
 };
 
-// What the host's part must fit under. host_memory may ask for more than other programs leave free
-// now, since they may end, and for no more than this process may have at all.
+// The limit on the host's part. host_memory may ask for more than other programs leave free now,
+// since they may end, and for no more than this process may have at all.
 struct MemoryCap {
   enum class Source { host_memory, machine, set_limit };  // set_limit: cgroups and ulimit
 
@@ -67,7 +67,7 @@ struct MemoryPlan {
   void set_cap(const MemoryCap& cap);
 };
 
-// What a model takes while it computes, as its factory says.
+// The memory that a model takes while it computes, as its factory says.
 struct ModelMemory {
   MemoryItems host;
   // Where it computes on an accelerator.
@@ -75,7 +75,7 @@ struct ModelMemory {
   MemoryItems on_accelerator = {};
   std::int64_t accelerator_cap_bytes = 0;
   bool is_accelerator_in_host_memory = false;
-  // What gradient work takes there.
+  // The memory that gradient work takes there.
   std::function<MemoryItems(const model::FlatLayout&, const model::DeviceSelection&)>
       gradient_work = {};
 };
@@ -104,7 +104,7 @@ Status check_plan(const MemoryPlan& plan);
 // A table, a line an item.
 std::string describe(const MemoryPlan& plan);
 
-// What the offload takes of the host's memory, state that stays included.
+// The host's memory that the offload takes, state that stays included.
 std::int64_t offload_host_bytes(const RunPlan& run);
 
 std::int64_t peak_resident_memory_bytes();  // /proc/self/status VmHWM

@@ -1,5 +1,5 @@
 #pragma once
-// What a run's settings ask of its model.
+// The options that a run's settings ask of its model.
 //
 // Thread contract: free functions.
 

@@ -1,6 +1,6 @@
 #pragma once
-// What of a run's model one rank of it has, as its settings ask for (shard_parameters and the
-// like) and its launcher has placed the ranks.
+// The part of a run's model that one rank of it has, as its settings ask for (shard_parameters and
+// the like) and its launcher has placed the ranks.
 //
 // Thread contract: free functions.
 
@@ -32,8 +32,8 @@ Result<shard::RankShare> plan_rank_share(const settings::RunConfig& config,
 // Errors (ErrorCode::config): settings that do not go with what is sharded.
 Status check_sharded(const shard::RankShare& share, const settings::RunConfig& config);
 
-// What shard_overlap asks for (core/shard/overlaps.h). Errors (ErrorCode::config): a word that is
-// none.
+// The overlaps that shard_overlap asks for (core/shard/overlaps.h). Errors (ErrorCode::config): a
+// word that is none.
 Result<shard::Overlaps> shard_overlaps(const settings::RunConfig& config);
 
 }  // namespace sluice::plan

@@ -20,7 +20,7 @@ inline constexpr std::int64_t kSubgroupsMax = 1 << 18;
 // Forward and backward of a layer for a micro-batch: operations of a step, as subgroups are.
 inline constexpr std::int64_t kLayerPassesMax = 1 << 20;
 
-// What layers keep of a step: an exabyte. What a run adds up stays within 64 bits.
+// The bytes that layers keep of a step: an exabyte. Sums of a run stay within 64 bits.
 inline constexpr double kStepBytesMax = 1e18;
 
 // batch, sequence, grad_accum_steps and what the model makes of them. Errors (ErrorCode::config)

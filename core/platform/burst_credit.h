@@ -1,9 +1,9 @@
 #pragma once
-// What drives take ahead of their rate after idling: the fast cache of an SSD, the bucket of a
-// throttle; and what processors take behind theirs until they are awake. Each direction of a link
-// with a Burst has a credit of bytes; a flow takes what is there and pays for those bytes by the
-// burst's rate. The credit comes back at the link's own rate while no flow is under way in that
-// direction.
+// The bytes that drives take ahead of their rate after idling: the fast cache of an SSD, the bucket
+// of a throttle; and those that processors take behind theirs until they are awake. Each direction
+// of a link with a Burst has a credit of bytes; a flow takes what is there and pays for those bytes
+// by the burst's rate. The credit comes back at the link's own rate while no flow is under way in
+// that direction.
 //
 // A flow's whole credit is settled when it starts, so rates change only when flows come and go, as
 // without bursts. What that simplifies: the bytes that a flow saves load no other link of its

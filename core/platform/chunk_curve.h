@@ -1,5 +1,5 @@
 #pragma once
-// What a link's chunk curve says for one request size.
+// The bandwidth by a link's chunk curve for one request size.
 //
 // Thread contract: free functions.
 

@@ -16,7 +16,7 @@
 
 namespace sluice::platform {
 
-// What a group of ranks does together. `broadcast` is from one of them to the others.
+// The collectives of a group of ranks. `broadcast` is from one of them to the others.
 enum class Collective : std::uint8_t { all_gather, reduce_scatter, all_reduce, broadcast };
 inline constexpr std::array<Collective, 4> kCollectives = {
     Collective::all_gather, Collective::reduce_scatter, Collective::all_reduce,

@@ -20,7 +20,7 @@ enum class FlowId : std::int64_t {};
 class FlowTimeline {
  public:
   static constexpr TimeNs kNever = std::numeric_limits<TimeNs>::max();
-  // What would come after it comes then.
+  // An end that would come after it comes then.
   static constexpr TimeNs kLatest = kNever - 1;
 
   struct Joining {

@@ -160,7 +160,7 @@ Result<Platform> parse_platform(std::string_view toml, const std::string& path_f
 // says how many there are.
 Result<Platform> with_devices(const Platform& platform, std::int32_t device_count);
 
-// What a link or an engine of that name stands for with all of its kind: "drive" for "csd3.drive",
+// The kind that a link or an engine of that name belongs to: "drive" for "csd3.drive",
 // "accelerator" for "accelerator1.link"; its own name where it is the only one.
 std::string kind_of(const Platform& platform, const std::string& name);
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the schedule tells its sinks of activations besides their transfers: how long forward or
-// backward waited for them, and how many bytes of them are alive where.
+// The events of activations that the schedule tells its sinks, besides transfers: how long forward
+// or backward waited for them, and how many bytes of them are alive where.
 //
 // Thread contract: plain data.
 
@@ -13,7 +13,7 @@
 
 namespace sluice::runtime {
 
-// What was waited for: that enough of what earlier layers keep is written, or that a block is back.
+// The awaited event: enough of what earlier layers keep is written, or a block is back.
 enum class ActivationWait : std::uint8_t { room, block, count_ };
 inline constexpr std::size_t kActivationWaitCount =
     static_cast<std::size_t>(ActivationWait::count_);

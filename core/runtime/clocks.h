@@ -88,7 +88,7 @@ class EmulatedClock : public Clock {
   EmulationReports reports_{};
 };
 
-// What can go wrong in simulated time, by seed: delays that reorder completions, and failures.
+// The disturbances of simulated time, by seed: delays that reorder completions, and failures.
 struct Disturbance {
   std::uint64_t seed = 0;
   TimeNs delay_max_ns = 0;              // each operation waits a random time up to this

@@ -67,7 +67,7 @@ class CostModel {
     platform::FlowId id;
     Sharer sharer;
   };
-  // What has no room in the queue yet.
+  // The operations that have no room in the queue yet.
   struct Lane {
     std::vector<Sharer> waiting;    // first come at the front
     std::int64_t queued_bytes = 0;  // of those that had, until they are complete

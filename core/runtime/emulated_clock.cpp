@@ -118,7 +118,7 @@ void EmulatedClock::complete(OperationState* state, TimeNs end_ns, OperationQueu
   inflight_count_ -= 1;
   state->end_ns = end_ns;
   completed.push(state);
-  // What costs nothing on the platform takes what it takes here; the model says nothing of it.
+  // Work that costs nothing on the platform takes its time here; the model says nothing of it.
   const Cost& cost = state->operation.cost;
   state->start_ns = std::min(state->start_ns, state->modelled_end_ns);
   if (cost.route.empty() && !is_kernel(cost)) return;

@@ -28,7 +28,7 @@ class ExternalWork {
   // Hands the work over, or queues it until a place is free. A start function that fails ends its
   // operation with that error at the next collect().
   void start(OperationState* state);
-  // What has been noted by now, what could not be started and what is given up, with start_ns,
+  // The operations noted by now, those that could not be started and those given up, with start_ns,
   // end_ns and status set.
   void collect(OperationQueue& done);
   // When the next operation is to be given up, on CLOCK_MONOTONIC; kNoDeadline: none.

@@ -49,7 +49,7 @@ class Inbox final : private OutsideSource {
     waker_.wake();
   }
 
-  // What nobody has been handed out.
+  // The notes that nobody has been handed.
   std::deque<Note> take_rest() {
     MutexLock lock(mutex_);
     return std::exchange(notes_, {});

@@ -36,7 +36,7 @@ class InlineCall {
   alignas(16) std::byte storage_[CapacityBytes] = {};
 };
 
-// What a worker runs.
+// The function that a worker runs.
 using InlineFunction = InlineCall<256>;
 
 }  // namespace sluice::runtime

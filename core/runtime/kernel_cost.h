@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel costs on an engine: its launch, and its elements or FLOP at the engine's rate.
+// The cost of a kernel on an engine: its launch, and its elements or FLOP at the engine's rate.
 //
 // Thread contract: free functions, any thread.
 

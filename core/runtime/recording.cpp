@@ -174,7 +174,7 @@ void RecordingSink::begin_waiting() {
   }
 }
 
-// What a layer takes and gives back shows where its operations end.
+// Memory that a layer takes and gives back shows where its operations end.
 void RecordingSink::note_accelerator_memory(const OperationState& state) {
   if (!accelerator_memory_) return;
   const StagePlace place = stage_info(state.operation.label.stage).place;

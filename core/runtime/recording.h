@@ -43,7 +43,7 @@ class RecordingSink final : public OperationSink {
   void on_activation_bytes(ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns) override {
     counters_->on_activation_bytes(tier, size_bytes, now_ns);
   }
-  // What buffers take: in host memory, and of each device's memory.
+  // The memory that buffers take: in host memory, and of each device's memory.
   void record_memory(std::int64_t host_bytes, std::span<const std::int64_t> device_bytes,
                      TimeNs now_ns) {
     counters_->on_memory(host_bytes, device_bytes, now_ns);
@@ -56,11 +56,11 @@ class RecordingSink final : public OperationSink {
   // With the counters' samples up to there.
   void record_step(const record::StepRecord& step);
   void record_counters() { counters_->write_pending(); }
-  // What is recorded from now on.
+  // The level that is recorded from now on.
   void set_level(record::Level level, std::string_view who) { recorder_.set_level(level, who); }
 
  private:
-  // What has one track: a kernel's route is empty.
+  // The way that has one track: a kernel's route is empty.
   struct Way {
     std::span<const platform::LinkId> route;  // the platform's, which outlives this
     platform::Direction direction;

@@ -158,7 +158,7 @@ void RunCounters::write(Counter& counter) {
   counter.is_written = true;
 }
 
-// What a counter was is not known to a reader once it was not recorded for a while.
+// A reader does not know a counter's value once it was not recorded for a while.
 void RunCounters::follow_level(TimeNs now_ns) {
   const bool is_on = recorder_.level() >= record::Level::all;
   if (is_on == is_on_) return;

@@ -4,7 +4,7 @@
 // are alive by tier, and how long they were waited for. They are
 // kept as operations come and go, without asking anybody, and written as counters at level `all`.
 //
-// What is written is exact: at a sample's time the number was its value. What held for less than
+// A sample is exact: at its time the number was its value. A value that held for less than
 // kShortestNs may have no sample, so that a counter has at most ten thousand a second, however fast
 // the drives are. A sample is written when the next value begins, and at a step's end at the
 // latest.
@@ -49,7 +49,7 @@ class RunCounters {
   void on_activation_wait(const ActivationWaited& waited);
   void on_activation_bytes(ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns);
 
-  // What has no sample yet gets one, however short it has held.
+  // A value without a sample yet gets one, however short it has held.
   void write_pending();
 
  private:

@@ -67,8 +67,8 @@ enum class StageKind : std::uint8_t { transfer, kernel };
 // between this rank and others.
 enum class StagePlace : std::uint8_t { compute, host, device, accelerator, peer, ranks };
 
-// What a device's drive keeps; each is a lane of its own, and a file: a new one is an enumerator
-// and a name.
+// The files that a device's drive keeps; each is a lane of its own: a new one is an enumerator and
+// a name.
 enum class DriveFile : std::uint8_t { state, gradients, activations, parameters, count_ };
 inline constexpr std::size_t kDriveFileCount = static_cast<std::size_t>(DriveFile::count_);
 inline constexpr std::array<const char*, kDriveFileCount> kDriveFileNames = {
@@ -81,8 +81,8 @@ constexpr const char* drive_file_name(DriveFile file) {
 // them, from which on a step's forward counts.
 enum class StagePhase : std::uint8_t { none, forward, backward, parameters };
 
-// What it spends a step's time on, in a verdict, wherever it runs. `by_track`: a transfer on its
-// fullest link, a kernel on what runs it.
+// The cause that a stage spends a step's time on, in a verdict, wherever it runs. `by_track`: a
+// transfer on its fullest link, a kernel on what runs it.
 enum class StageCause : std::uint8_t { by_track, compression, commit, ranks };
 
 // Which rate of its engine a kernel is charged by (docs/platform_format.md).

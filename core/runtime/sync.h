@@ -1,7 +1,7 @@
 #pragma once
-// What coroutines of one runtime wait for besides operations: an event, a pool of numbered things,
-// and the end of a group of tasks. Waiting is first come, first served; a failure of the runtime
-// wakes everybody with ErrorCode::cancelled.
+// The things that coroutines of one runtime wait for besides operations: an event, a pool of
+// numbered things, and the end of a group of tasks. Waiting is first come, first served; a failure
+// of the runtime wakes everybody with ErrorCode::cancelled.
 //
 // Thread contract: owner thread only.
 

@@ -24,7 +24,7 @@ class WorkExecutor {
 
   // Begins when the owner goes to sleep, or after a few more collect().
   void start(OperationState* state);
-  // What has finished by now; does not wait.
+  // The operations that have finished by now; does not wait.
   void collect(OperationQueue& done);
   // Begins what was started, then sleeps until something may have finished or `timeout_ns` has
   // passed. Whether somebody has ended it.

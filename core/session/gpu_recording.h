@@ -1,5 +1,5 @@
 #pragma once
-// What the GPU does, recorded with a run that computes on one and records all (docs/recording.md).
+// The GPU's work, recorded with a run that computes on one and records all (docs/recording.md).
 //
 // Thread contract: the schedule's thread; what region() returns is called from any.
 

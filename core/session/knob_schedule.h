@@ -32,9 +32,10 @@ class KnobSchedule {
   KnobSchedule(const settings::RunConfig& config, std::span<const PlannedChange> changes)
       : settings_(config), density_now_(config.offload.density), changes_(changes) {}
 
-  // What step `step` (from 0) is to have; none: what the step before had. Takes no memory then.
+  // The settings of step `step` (from 0); none: those of the step before. Takes no memory then.
   Result<std::optional<Wanted>> planned(std::int64_t step) const;
-  // What it would have if `settings` ("key=value") were in force. Errors: what is wrong with them.
+  // The settings of that step if `settings` ("key=value") were in force. Errors: what is wrong with
+  // them.
   Result<Wanted> asked(std::int64_t step, const std::vector<std::string>& settings) const;
   // From now on `wanted` is in force.
   void accept(const Wanted& wanted);

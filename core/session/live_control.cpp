@@ -95,8 +95,8 @@ void LiveControl::close(const std::string& reason) {
   server_->close(reason);
 }
 
-// What was taken from the socket and waits for a step that does not come; the server does the same
-// for what is still there.
+// The requests taken from the socket that wait for a step that does not come; the server does the
+// same for those still there.
 void LiveControl::tell_of_what_will_not_be() {
   for (const AskedChange& asked : asked_) {
     if (asked.id == reverting_) {

@@ -45,7 +45,7 @@ class LiveControl final : public RunObserver, public RunRequests {
   void close(const std::string& reason);
 
  private:
-  // What the socket's thread answers from.
+  // The data that the socket's thread answers from.
   class Shared;
   struct Watched {
     std::int64_t change;

@@ -1,6 +1,6 @@
 #pragma once
-// What the program that computes asks of a session's schedule: notes from its threads, each of
-// which waits for an answer.
+// The requests of the program that computes to a session's schedule: notes from its threads, each
+// of which waits for an answer.
 //
 // Thread contract: ask() and close() from any thread; the rest on the schedule's thread.
 
@@ -15,7 +15,7 @@
 
 namespace sluice::session {
 
-// What who sent a note waits on.
+// The ticket that the sender of a note waits on.
 class Ticket {
  public:
   void answer(Status outcome);
@@ -60,7 +60,7 @@ class NoteBox {
   std::vector<Ticket*> unanswered_;  // handed out
 };
 
-// What a call gets once the session is over.
+// The error that a call gets once the session is over.
 Error session_is_over();
 
 }  // namespace sluice::session

@@ -27,7 +27,7 @@ class OpenRun {
   struct Request {
     plan::RunPlan plan;
     RunMemory memory;
-    // What the state to go on with was made with (RunState).
+    // The recipe that the state to go on with was made with (RunState).
     std::optional<RecipeHistory> history = {};
     std::shared_ptr<io::PinnedMemory> pinned_memory;  // null: plain memory
     // Null: nothing is recorded.
@@ -43,7 +43,7 @@ class OpenRun {
 
   const plan::RunPlan& plan() const { return request_.plan; }
   const RunMemory& memory() const { return request_.memory; }
-  // What the devices of method=csd are.
+  // The description of the devices of method=csd.
   std::string device_description() const { return request_.devices->description(); }
   io::PinnedMemory& pinned_memory() const { return *request_.pinned_memory; }
   RunClock& clock() { return *clock_; }

@@ -1,7 +1,7 @@
 #pragma once
-// What a state was made with, kept beside it (STATE_DIR/recipe.slc, docs/state_format.md): of the
-// recipe what decides numbers, and each later value with the step from which it held. A resume is
-// compared with it.
+// The recipe that a state was made with, kept beside it (STATE_DIR/recipe.slc,
+// docs/state_format.md): of the recipe what decides numbers, and each later value with the step
+// from which it held. A resume is compared with it.
 //
 // A value that holds from the step on that is committed last may never have been used: a resume
 // that was killed in its first step. It is passed over, and made anew.
@@ -31,7 +31,7 @@ class RecipeHistory {
   // The first fact that makes `recipe` that of another state (settings::Decides::origin): its key,
   // the value that the state was begun with, and the recipe's.
   std::optional<settings::KnobChange> other_origin(const Recipe& recipe) const;
-  // What has another value from `step` on than in the steps before.
+  // The settings that have another value from `step` on than in the steps before.
   std::vector<settings::KnobChange> changes(const Recipe& recipe, std::int64_t step) const;
   // `recipe` holds from `step` on. False: nothing has changed.
   bool go_on(const Recipe& recipe, std::int64_t step);
@@ -50,7 +50,7 @@ class RecipeHistory {
   std::vector<Entry> entries_;  // in the order in which they came
 };
 
-// What to say of it; `consequence` follows the values.
+// The error for another origin; `consequence` follows the values.
 Error other_origin_error(const std::string& directory, const settings::KnobChange& other,
                          const std::string& consequence = {});
 

@@ -23,7 +23,7 @@ class WorkExecutor;
 
 namespace sluice::session {
 
-// What a test puts around the I/O engine (faults); empty: the engine as it is.
+// The wrapper that a test puts around the I/O engine (faults); empty: the engine as it is.
 using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)>;
 
 class RunClock {

@@ -1,6 +1,6 @@
 #pragma once
-// What the run database says of a run before its first step: versions, machine, devices, links,
-// subgroups, and what each stage is.
+// The facts that the run database has of a run before its first step: versions, machine, devices,
+// links, subgroups, and stages.
 //
 // Thread contract: free functions.
 
@@ -24,7 +24,7 @@ namespace sluice::session {
 // By which clock a run goes: what its settings say, or simulated time.
 enum class ModeClock : std::uint8_t { of_settings, simulated };
 
-// What a run works with, as it says itself.
+// The hardware that a run works with, as it says itself.
 struct RunHardware {
   std::string devices;   // of method=csd: csd::DeviceFactory::description()
   std::string computes;  // model::ComputeDevice::description(); empty: the host

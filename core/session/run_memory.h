@@ -11,7 +11,7 @@
 namespace sluice::session {
 
 struct RunMemory {
-  // What computing takes by another plan; from any thread.
+  // The memory that computing takes by another plan; from any thread.
   std::function<plan::ModelMemory(const plan::RunPlan&)> model_of;
   plan::ModelMemory model = {};  // by the plan in force
   plan::MemoryPlan host = {};

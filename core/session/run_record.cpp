@@ -19,7 +19,7 @@ constexpr const char* kByResume = "resume";
 constexpr const char* kBetweenSteps = "step";
 constexpr const char* kWithResume = "resume";
 
-// What each knob of a recorded run was at the end, before `first_step`.
+// The value of each knob of a recorded run at the end, before `first_step`.
 Result<std::map<std::string, std::string>> values_at_end(const std::string& database,
                                                          std::int64_t first_step) {
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));

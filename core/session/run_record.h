@@ -44,7 +44,7 @@ class LatenessRecorder final : public RunObserver {
   void on_step(const StepReport& /*report*/) override { record(); }
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const AskedChange* asked) override;
-  // What has ended since: at the end, what followed the last step.
+  // The operations that have ended since: at the end, those behind the last step.
   void record();
 
  private:
@@ -54,7 +54,7 @@ class LatenessRecorder final : public RunObserver {
   runtime::EmulationReports recorded_;
 };
 
-// What the clock counted, a row a stage that had any operation; `before` is left out.
+// The clock's counts, a row a stage that had any operation; `before` is left out.
 std::vector<rundb::LatenessRow> lateness_rows(const runtime::EmulationReports& reports,
                                               const runtime::EmulationReports& before,
                                               std::int64_t first_step);

@@ -20,7 +20,7 @@ Result<settings::RunConfig> config_of(const Session::Request& request) {
   return settings::override_run_config(start, "session", settings, "setting");
 }
 
-// What they ask for a session does not do; left as they are, they ask for nothing.
+// Settings whose work a session does not do; left as they are, they ask for none.
 constexpr std::array kNotInSessions = {
     "device",      "backend",          "gradient_work",   "overlap",     "parameter_tier",
     "activations", "shard_parameters", "shard_gradients", "shard_state", "replan"};

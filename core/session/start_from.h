@@ -1,5 +1,5 @@
 #pragma once
-// What a run begins from.
+// The state that a run begins from.
 //
 // Thread contract: plain data.
 

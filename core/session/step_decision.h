@@ -17,7 +17,7 @@
 
 namespace sluice::session {
 
-// What is known once the gradients are.
+// The facts that are known once the gradients are.
 struct GradientSummary {
   double norm = 0;  // of the gradients without loss scale
   bool finite = true;
@@ -42,7 +42,7 @@ struct StepPlan {
 
   // Where gradients are not finite: fp16 has a loss scale to lower, bf16 has nothing to try.
   bool can_skip() const { return precision == Float16Kind::fp16; }
-  // What backward multiplies the loss by.
+  // The factor by which backward multiplies the loss.
   double gradient_scale() const { return position.loss_scale / (micro_step_count * rank_count); }
 };
 
@@ -51,10 +51,10 @@ struct StepPlan {
 offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradients,
                              double remaining_loss_scale);
 
-// What decide() says where nothing is clipped and nothing overflows.
+// The decision of decide() where nothing is clipped and nothing overflows.
 offload::StepDecision expected_decision(const StepPlan& plan, double remaining_loss_scale);
 
-// What a step may be updated by before its decision.
+// The values by which a step may be updated before its decision.
 offload::UpdateAhead update_ahead(const StepPlan& plan, offload::Overlap overlap,
                                   double remaining_loss_scale);
 

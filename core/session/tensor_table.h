@@ -34,8 +34,8 @@ class TensorTable {
   // A layer for each tensor that is trained, and zeros behind it to the end of its last page, or,
   // behind a group, of its last subgroup.
   const model::FlatLayout& layout() const { return layout_; }
-  // What was asked for. With several groups no more than the largest of them has, so that small
-  // ones are not padded to what none of them fills.
+  // The size that was asked for. With several groups no more than the largest of them has, so that
+  // small ones are not padded to what none of them fills.
   std::int64_t subgroup_elements() const { return subgroup_elements_; }
   // The number of the subgroup behind each group's last one; empty: there is one group.
   std::span<const std::int32_t> group_ends() const { return group_ends_; }

@@ -119,7 +119,7 @@ Status check_required(const Reading& reading) {
   return ok_status();
 }
 
-// What nobody said has the default of the optimizer that was chosen.
+// A setting that nobody gave has the default of the optimizer that was chosen.
 void fill_rule_defaults(Reading& reading) {
   optimizer::UpdateOptions& update = reading.config.update;
   const optimizer::UpdateOptions defaults = optimizer::default_options(update.rule);
@@ -154,7 +154,8 @@ void note_unused_settings(Reading& reading) {
   }
 }
 
-// What no single key can be blamed for; the message stands at the key most likely to be changed.
+// The faults that no single key can be blamed for; the message stands at the key most likely to be
+// changed.
 Status check_together(const Reading& reading) {
   const RunConfig& config = reading.config;
   const auto fail = [&](const char* key, const std::string& message) {
@@ -247,7 +248,7 @@ Status check_values(const Reading& reading) {
   return ok_status();
 }
 
-// What stands in no single place of a run that has been read.
+// The checks and defaults that belong to no single place of a run that has been read.
 Result<RunConfig> finish(Reading& reading) {
   RETURN_IF_ERROR(check_required(reading));
   fill_rule_defaults(reading);

@@ -32,11 +32,11 @@ struct Knob;
 
 namespace sluice::settings {
 
-// What "auto" is among sizes in bytes.
+// The value of "auto" among sizes in bytes.
 inline constexpr std::int64_t kAutomatic = -1;
 
 enum class ClockKind : std::uint8_t { real, emulated };
-// What the devices of method=csd are: files and host memory, or cards that XRT drives.
+// The kind of the devices of method=csd: files and host memory, or cards that XRT drives.
 enum class Backend : std::uint8_t { emulated, xrt };
 using offload::GradientTier;
 using offload::Method;
@@ -119,7 +119,8 @@ struct SampleConfig {
   double temperature = 0.8;  // 0: always the likeliest token
 };
 
-// What of the offload is the run's to know, and no schedule's; the rest is core/offload's own.
+// The part of the offload that is the run's to know, and no schedule's; the rest is core/offload's
+// own.
 struct OffloadConfig : offload::OffloadSettings {
   Backend backend = Backend::emulated;
   std::string xclbin;           // what the cards are programmed with (backend=xrt)
@@ -172,8 +173,8 @@ struct RunConfig {
   record::Level record = record::Level::all;
   std::int64_t record_steps = 0;       // kept in full; 0: all
   std::int64_t record_size_bytes = 0;  // of the database; 0: any
-  // What was said and has no effect, a sentence each that begins with the place; for whoever talks
-  // to the person that said it.
+  // The settings that were given and have no effect, a sentence each that begins with the place;
+  // for whoever talks to the person that gave them.
   std::vector<std::string> warnings;
 };
 
@@ -217,7 +218,7 @@ enum class SettingType : std::uint8_t {
   layers
 };
 
-// What hangs on a setting, and so who is to have the same value (core/session/recipe.h).
+// The results that hang on a setting, and so who is to have the same value (core/session/recipe.h).
 enum class Decides : std::uint8_t {
   origin,    // what a state is of: on all ranks, and on each resume
   numbers,   // what is learnt from there on: on all ranks; a resume with another one is recorded
@@ -255,7 +256,7 @@ std::string describe_settings();  // a plain table, for --help
 std::string settings_markdown();  // docs/settings.md
 
 bool is_setting(std::string_view key);
-// What the setting of this key is in `config`, as --set would take it. The key is one of the table.
+// The value of this key in `config`, as --set would take it. The key is one of the table.
 std::string value_of(const RunConfig& config, std::string_view key);
 // Every key with its value in `config`, in the order of the table.
 std::vector<std::pair<std::string, std::string>> setting_values(const RunConfig& config);

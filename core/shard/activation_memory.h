@@ -1,6 +1,6 @@
 #pragma once
-// What the layers of a rank keep of one micro-batch between forward and backward. Layers are whole
-// on every rank while they are computed, so no scope makes it less.
+// The bytes that the layers of a rank keep of one micro-batch between forward and backward. Layers
+// are whole on every rank while they are computed, so no scope makes it less.
 //
 // Counted as each family's blocks keep it (core/model/architecture.h).
 //

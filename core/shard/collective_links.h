@@ -1,8 +1,8 @@
 #pragma once
-// What the collectives of a run cost on the platform's cluster: an operation that moves bytes
-// between ranks is given a route over the cluster's links, and ends no sooner than they say under
-// the emulated clock. The links are a rank's own view: what the other ranks of its node and of its
-// leaf switch do at the same time is in how often a route crosses a link.
+// The cost of a run's collectives on the platform's cluster: an operation that moves bytes between
+// ranks is given a route over the cluster's links, and ends no sooner than they say under the
+// emulated clock. The links are a rank's own view: what the other ranks of its node and of its leaf
+// switch do at the same time is in how often a route crosses a link.
 //
 // A rank's time begins when that rank begins; the others may come later, and then the work takes
 // longer than the cost.

@@ -59,8 +59,8 @@ std::vector<CollectiveUse> step_collectives(const StepShape& step, const Triple&
 std::int64_t held_elements(const StepShape& step, const Triple& triple);
 std::int64_t owned_elements(const StepShape& step, const Triple& triple);
 
-// What each rank of a ring sends to the next. A broadcast sends nothing back to where it began, and
-// is counted as if it did.
+// The bytes that each rank of a ring sends to the next. A broadcast sends nothing back to where it
+// began, and is counted as if it did.
 std::int64_t ring_edge_bytes(Collective collective, std::int64_t size_bytes, std::int32_t ranks);
 
 }  // namespace sluice::shard

@@ -1,5 +1,5 @@
 #pragma once
-// What of a sharded step goes on beside computing.
+// The parts of a sharded step that run beside computing.
 //
 // Thread contract: plain data.
 

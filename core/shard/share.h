@@ -1,5 +1,5 @@
 #pragma once
-// What one rank of a sharded run has: which part of the parameters, and of the optimizer state of
+// The share of one rank of a sharded run: its part of the parameters, and of the optimizer state of
 // that part. Both are layouts (core/model/flat_layout.h) whose layers are stretches of the model's.
 //
 // A layer's parameters are cut into as many parts as there are ranks in their scope, in whole

@@ -168,7 +168,7 @@ runtime::Task<Status> RankStep::forward_pass() {
 }
 
 runtime::Task<Status> RankStep::backward_pass(std::int64_t micro_step) {
-  // What the micro-batch before scatters and reduces is in the gradients that this one adds to.
+  // The gradients that the micro-batch before scatters and reduces are those that this one adds to.
   Status before = co_await gradients_.join();
   CO_RETURN_IF_ERROR(before);
   for (const auto& event : scattered_) event->reset();

@@ -15,7 +15,7 @@
 
 namespace sluice::simulate {
 
-// What a step does, in which order.
+// The plan of a step: its parts and their order.
 struct RankPlan {
   std::int32_t layer_count = 0;
   std::int64_t micro_step_count = 1;

@@ -62,7 +62,7 @@ struct FormulaTime {
   double total() const { return compute_seconds + update_seconds + communication.total(); }
 };
 
-// What a run takes whose state lies on drives, before it is simulated.
+// The memory and time of a run whose state lies on drives, before it is simulated.
 struct DriveChoice {
   shard::RankMemory memory;
   FormulaTime formula;

@@ -22,7 +22,7 @@ const char* tier_words(StateTier tier) {
   return tier == StateTier::drives ? ", state on drives" : "";
 }
 
-// What all shardings with these activations have in common.
+// The figures that all shardings with these activations have in common.
 struct KeptRun {
   KeptRun(const ShardedRun& run, const model::LayerActivations& kept) : activations(kept) {
     ShardedRun with = run;

@@ -1,6 +1,6 @@
 #pragma once
-// What is known of a simulated step: how long its phases took, what moved over each link and how
-// long links and engines were busy.
+// The figures of a simulated step: how long its phases took, what moved over each link and how long
+// links and engines were busy.
 //
 // Thread contract: plain data.
 

@@ -94,15 +94,15 @@ constexpr int kShownOfVarying = 6;  // twice a cycle of three, three times one o
 constexpr std::int64_t kSubgroupElements = 85'000'000;
 constexpr std::int64_t kSubgroupElementsWithCopy = 75'000'000;
 
-// What takes a minute or a few. A step has about so many operations a subgroup, and two a layer and
-// micro-batch.
+// A simulation of this size takes a minute or a few. A step has about so many operations a
+// subgroup, and two a layer and micro-batch.
 constexpr std::int64_t kOperationsMax = 50'000'000;
 constexpr std::int64_t kOperationsASubgroup = 12;
 
 bool are_alike(TimeNs a_ns, TimeNs b_ns) { return std::abs(a_ns - b_ns) * 1000 <= b_ns; }
 
-// What the update computes with does not change how long it takes, so every simulated step is one
-// of the first: by number the steps from one commit to the next.
+// The values that the update computes with do not change how long it takes, so every simulated step
+// is one of the first: by number the steps from one commit to the next.
 session::StepPlan step_plan(const plan::RunPlan& plan) {
   session::StepPlan step;
   step.update = plan.config.update;

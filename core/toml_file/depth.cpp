@@ -70,7 +70,7 @@ class DepthScan {
     levels_.back() = 1;
   }
 
-  // What closes nothing is a fault, at which the parser stops.
+  // A bracket that closes nothing is a fault, at which the parser stops.
   void close() {
     place_ = Place::value;
     if (open_.empty()) return;

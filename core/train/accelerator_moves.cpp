@@ -36,7 +36,7 @@ runtime::Operation AcceleratorMoves::operation_of(Stage stage, platform::Directi
   return operation;
 }
 
-// What an accelerator gets from its peers goes into it, whichever way the layer goes.
+// Bytes that an accelerator gets from its peers go into it, whichever way the layer goes.
 runtime::Operation AcceleratorMoves::from_peers(LayerId layer, std::size_t accelerator,
                                                 std::int64_t size_bytes) const {
   return operation_of(Stage::peer_in, platform::Direction::write, layer, accelerator,

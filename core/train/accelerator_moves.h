@@ -18,7 +18,7 @@ namespace sluice::train {
 // Whether the others of several accelerators need, or have, all of what one moves a part of.
 enum class AmongPeers : std::uint8_t { nothing, all };
 
-// What is moved, whole; the work of a device is that of each part.
+// A move as a whole; the work of a device is that of each part.
 struct Move {
   runtime::Stage stage;
   platform::Direction direction;

@@ -9,7 +9,7 @@
 namespace sluice::train {
 namespace {
 
-// What each rank tells: when it began this round, and when it had ended the one before.
+// The times that each rank tells: when it began this round, and when it had ended the one before.
 enum Told : std::size_t { began, had_ended, told_count };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// What a compute device does (core/model/compute_device.h) as the work of an operation: it is
+// The calls of a compute device (core/model/compute_device.h) as the work of an operation: it is
 // handed over, and its end is noted.
 //
 // Thread contract: the schedule's thread.

@@ -38,7 +38,7 @@ class GradientWork {
   runtime::Task<Status> take_largest(LayerId layer, std::int8_t gradient) const;
   runtime::Operation kernel(runtime::Stage stage, const char* rate, std::int64_t elements,
                             const DeviceWork& work) const;
-  // What is kept of a layer, on its way out or back.
+  // The move of a layer's kept elements, on their way out or back.
   Move kept_move(runtime::Stage stage, platform::Direction direction, DeviceWork::Kind kind,
                  LayerId layer) const;
   std::int64_t gradient_bytes(LayerId layer) const;

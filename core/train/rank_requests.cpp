@@ -12,8 +12,8 @@ constexpr std::string_view kStop = "stop";
 constexpr std::string_view kSnapshot = "snapshot";
 constexpr std::string_view kChange = "change";
 
-// What a rank tells is a row of texts, each behind its length: who asks, and so what stands in a
-// text, is a stranger's affair.
+// The message of a rank is a row of texts, each behind its length: who asks, and so what stands in
+// a text, is a stranger's affair.
 void add(std::string& row, std::string_view text) {
   row += fmt::format("{}:", text.size());
   row += text;

@@ -1,8 +1,8 @@
 #pragma once
-// What is asked of a run of several ranks, so that all do the same at the same step: changes of
+// The requests to a run of several ranks, so that all do the same at the same step: changes of
 // knobs come from the first rank, which alone listens; a stop or a snapshot may be wanted by any.
-// The ranks tell one another after each step, so what is asked takes effect with the step after
-// the next.
+// The ranks tell one another after each step, so what is asked takes effect with the step after the
+// next.
 //
 // Thread contract: the schedule's thread; collective over all ranks.
 

@@ -53,7 +53,7 @@ class Ranks {
   Result<std::vector<TimeNs>> gather_times(std::span<const TimeNs> times, const char* what);
   // All ranks' texts, in their order.
   Result<std::vector<std::string>> gather_text(std::string_view text, const char* what);
-  // What rank `root` has, on all of them.
+  // The bytes that rank `root` has, on all of them.
   Status hand_on(std::span<std::byte> bytes, int root, const char* what);
   // The first failure among the ranks, on all of them, with the rank's name.
   Status agreed(const Status& mine, const char* what);

@@ -109,7 +109,7 @@ std::vector<std::string> Resharder::all_places() const {
   return places;
 }
 
-// What a crash has cut: put in place if all of it was written, dropped if not.
+// The change that a crash has cut: put in place if all of it was written, dropped if not.
 Status Resharder::finish_earlier() {
   std::error_code error;  // a pipe in its place would be waited for
   std::ifstream note;

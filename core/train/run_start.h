@@ -14,8 +14,8 @@ namespace sluice::train {
 // ErrorCode::not_found where there is none to go on from.
 Status check_start(const settings::RunFiles& files, session::StartFrom start, bool is_only_rank);
 
-// What the state to go on from was made with, by whatever number of ranks; none: it has no record.
-// ErrorCode::config: with another origin than `recipe`.
+// The recipe that the state to go on from was made with, by whatever number of ranks; none: it has
+// no record. ErrorCode::config: with another origin than `recipe`.
 Result<std::optional<session::RecipeHistory>> found_history(const settings::RunFiles& files,
                                                             const session::Recipe& recipe);
 

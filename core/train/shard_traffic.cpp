@@ -26,7 +26,7 @@ ShardTraffic::ShardTraffic(const Parts& parts)
   }
 }
 
-// What is there at the beginning of a forward is of the update before.
+// Parameters that are there at the beginning of a forward are of the update before.
 void ShardTraffic::begin_pass(Pass pass) {
   pass_ = pass;
   if (pass == Pass::backward) return;

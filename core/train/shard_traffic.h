@@ -1,5 +1,5 @@
 #pragma once
-// What ranks of a sharded run bring to one another in a step, each beside computing where
+// The data that ranks of a sharded run bring to one another in a step, each beside computing where
 // shard_overlap says so (docs/sharding.md):
 //
 //   bring(layer)      a layer's parameters are those of the last update, and whole: their owners
@@ -39,8 +39,8 @@ class ShardTraffic final : public offload::ParameterSource {
     shard::Overlaps overlaps;
     const model::FlatLayout& layout;  // of the model
     offload::Offload& offload;
-    // What is computed with, of the model, and this rank's part of it; without gathers the same.
-    // Without payload they have their sizes and no memory.
+    // The parameters that are computed with, of the model, and this rank's part of them; without
+    // gathers the same. Without payload they have their sizes and no memory.
     std::span<std::uint16_t> parameters;
     std::span<std::uint16_t> part;
   };

@@ -29,7 +29,7 @@ Result<StatePieces> StatePieces::open(const std::vector<std::string>& directorie
   return pieces;
 }
 
-// What a part has of each layer follows from its share and its subgroups.
+// The stretch of each layer that a part has follows from its share and its subgroups.
 Status StatePieces::add(std::size_t number, const model::FlatLayout& model) {
   const StateStore& store = *stores_[number];
   const state::Share share = store.identity().share;

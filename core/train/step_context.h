@@ -1,5 +1,5 @@
 #pragma once
-// What every step of a run works with.
+// The context that every step of a run works with.
 //
 // Thread contract: the schedule's thread.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a training step works with besides the open run: where activations go, what ranks have of
+// The parts of a training step besides the open run: the activations' places, the ranks' shares of
 // the model, and the context of each step. Made anew with each new offload.
 //
 // Thread contract: the schedule's thread.

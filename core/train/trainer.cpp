@@ -120,7 +120,7 @@ Status Trainer::change_knobs() {
   return knobs_.before_step(position_.step, around);
 }
 
-// What the last step still has to do is its update's time.
+// The work that the last step still has to do is its update's time.
 Status Trainer::finish_step(Status (TrainingRun::*finish)()) {
   const TimeNs from_ns = run_.now_ns();
   RETURN_IF_ERROR((run_.*finish)());
@@ -304,7 +304,7 @@ Result<double> Trainer::validation_loss(std::int64_t batch) {
   return loss;
 }
 
-// What crosses for it is no step's, and not among the report's bytes a step.
+// The bytes that cross for it are no step's, and not among the report's bytes a step.
 Result<double> Trainer::validation_loss_by_layer(std::int64_t batch) {
   runtime::add(bytes_before_, bytes().links(), -1);
   ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));

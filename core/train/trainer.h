@@ -41,7 +41,7 @@ struct TrainReport {
   std::int64_t clipped_step_count = 0;         // steps with any
   std::vector<runtime::LinkBytes> link_bytes;  // sums over the steps, in order of platform().links
 
-  // What the last weights give: the loss of a validation behind the last step, or of that step.
+  // The loss of the last weights: of a validation behind the last step, or of that step.
   double last_loss() const;
   // False: it is not finite, and further steps change nothing of that.
   bool can_go_on() const;

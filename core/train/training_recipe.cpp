@@ -70,7 +70,7 @@ std::string text_of(const session::Recipe& recipe) {
   return text;
 }
 
-// What another rank has sent, which may be another program.
+// The facts that another rank has sent, which may be another program.
 std::vector<std::pair<std::string, std::string>> facts_in(std::string_view text) {
   std::vector<std::string> parts;
   while (!text.empty()) {

@@ -1,8 +1,8 @@
 #pragma once
-// What a run trains with: its settings, its model and its text. Ranks compare it before anything is
-// made, and a state is kept with those parts of it that decide what is learnt
+// The recipe of a run's training: its settings, its model and its text. Ranks compare it before
+// anything is made, and a state is kept with those parts of it that decide what is learnt
 // (core/session/recipe_history.h). The platform is none of it: it decides how long a step takes.
-// What follows from it, a sharding that was planned for it, is.
+// A sharding that was planned for the platform is a part of the recipe.
 //
 // Thread contract: plain data and free functions; check_same_on_ranks() is the schedule's, and
 // collective over all ranks.

@@ -38,7 +38,7 @@ class TrainingRun final : public session::Tunable {
     Stops stops = {};
   };
   // Takes all memory and opens the state (creating its files, but writing nothing into them yet).
-  // What can be refused for what the settings say is refused before anything is written.
+  // A run that can be refused for its settings is refused before anything is written.
   static Result<std::unique_ptr<TrainingRun>> open(const Request& request);
   ~TrainingRun() override;
 
@@ -52,7 +52,7 @@ class TrainingRun final : public session::Tunable {
   Ranks* ranks() { return ranks_; }
   // For the mode line.
   session::RunHardware hardware() const;
-  // What a resume found of other ranks.
+  // The change of sharding that a resume found.
   const Resharded& resharded() const { return resharded_; }
 
   // Writes the initial state, or loads the parameters of the last commit.

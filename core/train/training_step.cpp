@@ -126,7 +126,7 @@ runtime::Task<Status> TrainingStep::forward_layers(LayerTraffic& traffic) {
   co_return ok_status();
 }
 
-// What a layer keeps leaves memory beside the next one's forward, where it is to.
+// The tensors that a layer keeps leave memory beside the next one's forward, where they are to.
 runtime::Task<Status> TrainingStep::forward_one(LayerId layer, int micro_step) {
   activation::ActivationCarrier* const carrier = context_.activations;
   if (carrier != nullptr) {

@@ -45,7 +45,7 @@ std::vector<double> swapped_seconds(const std::vector<LayerWorth>& layers, const
 // At the least of these.
 LayerChoices swapped_amount(const std::vector<LayerWorth>& layers, const SwapCosts& costs);
 
-// What a run costs so. `kept`: with all layers kept; the problem's loads are known.
+// The costs of a run that swaps. `kept`: with all layers kept; the problem's loads are known.
 SwapCosts swap_costs(const plan::RunPlan& kept, const LayerProblem& problem);
 // Bytes of activations a second that the machine moves, in its slower direction.
 double moving_rate(const plan::RunPlan& run);

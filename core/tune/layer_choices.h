@@ -33,7 +33,7 @@ LayerChoices layer_choices(const model::LayerActivations& activations, std::int3
 
 inline constexpr std::size_t kChoiceCount = 4;  // of model::Activations
 
-// What is known of a layer before anything is simulated, of all micro-batches of a step.
+// The facts of a layer that are known before anything is simulated, of all micro-batches of a step.
 struct LayerWorth {
   std::vector<model::Activations> allowed = {model::Activations::keep};  // keep is among them
   std::array<double, kChoiceCount> compute_seconds{};                    // forward and backward
@@ -66,7 +66,7 @@ struct LayerProblem {
   std::function<bool()> stops = {};  // the search ends early with what it has; may be empty
 };
 
-// What gains less of a step is not worth another layer that is named, nor bytes that move.
+// A gain of less than this of a step is not worth another layer that is named, nor bytes that move.
 inline constexpr double kWorthwhile = 0.002;
 
 // No plan that begins with these choices takes a shorter step; the other layers have any.

@@ -19,7 +19,7 @@ std::vector<Activations> allowed_of(LayerId layer, std::int32_t layer_count) {
           Activations::offload_inputs};
 }
 
-// What of the memory that activations live in a layer takes: the difference that keeping it makes
+// A layer's share of the memory that activations live in: the difference that keeping it makes
 // where all others are computed again, and its input, which stays then, too.
 Status set_kept_bytes(const plan::RunPlan& base, const MemoryModel& memory, LayerProblem& problem) {
   const LayerChoices recomputed = all_layers(problem.layers, Activations::recompute);
@@ -106,7 +106,7 @@ Result<LayerProblem> layer_problem(const plan::RunPlan& base, const MemoryModel&
           run.activations.micro_step_count *
           run.activations.layer_bytes(LayerId{static_cast<std::int32_t>(l)});
     }
-    // What the buffer holds when backward turns need not leave, and the widest layer's with it.
+    // Bytes in the buffer when backward turns need not leave, nor need the widest layer's.
     std::int64_t widest_bytes = 0;
     for (const LayerId layer : all_ids<LayerId>(layer_count)) {
       widest_bytes = std::max(widest_bytes, run.activations.layer_bytes(layer));

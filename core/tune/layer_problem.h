@@ -15,8 +15,8 @@ namespace sluice::tune {
 // The same run with these choices. Errors: plan_run()'s.
 Result<plan::RunPlan> with_layers(const plan::RunPlan& run, const LayerChoices& choices);
 
-// What is known of a run's layers before anything is simulated; `base` has any choices. The
-// problem's loads are those of lower_bound.h's step_loads(), and its functions the caller's.
+// The facts of a run's layers that are known before anything is simulated; `base` has any choices.
+// The problem's loads are those of lower_bound.h's step_loads(), and its functions the caller's.
 Result<LayerProblem> layer_problem(const plan::RunPlan& base, const MemoryModel& memory);
 
 // Layers of which nothing is known but what they may do.

@@ -32,8 +32,8 @@ struct LowerBound {
                      // kernels", ...
 };
 
-// What links and engines are busy with in a step of `kept`, which keeps all activations: simulated
-// with pipeline=serial, which moves what any pipeline does and ends all of it in its own step. An
+// The loads of links and engines in a step of `kept`, which keeps all activations: simulated with
+// pipeline=serial, which moves what any pipeline does and ends all of it in its own step. An
 // activation that leaves crosses an accelerator's link, the host's and a drive's, out and back,
 // with a checksum at either end. Errors: those of the simulation.
 Result<std::vector<StepLoad>> step_loads(plan::RunPlan kept);

@@ -23,7 +23,7 @@ struct PlanKnob {
   const char* least;  // the value that takes the least memory
   // The best of it depends on the layers, and the other way round: a search for each of its values.
   bool competes;
-  // What is tried for a run; empty: the setting stays as it is.
+  // The values that are tried for a run; empty: the setting stays as it is.
   std::vector<std::string> (*values)(const plan::RunPlan& run, std::int64_t commit_every_max);
   const char* what;  // it decides
 };

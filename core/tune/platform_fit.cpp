@@ -126,8 +126,8 @@ class Fit {
     return plan::plan_run(config_, shape_, platform);
   }
 
-  // What kernels are charged does not depend on when they run. Again only because an update that
-  // decompresses goes by the slower of two rates.
+  // The charge of kernels does not depend on when they run. Further rounds are there only because
+  // an update that decompresses goes by the slower of two rates.
   Status fit_kernels() {
     double largest = 1;
     for (int round = 0; round < kRounds && largest > kSettled; ++round) {
@@ -256,7 +256,7 @@ class Fit {
     return false;
   }
 
-  // What the recording can be explained without is no finding: the file's rate stands again.
+  // A rate that the recording can be explained without is no finding: the file's stands again.
   Result<LinkState> put_back_links(LinkState state) const {
     std::map<std::tuple<int, std::string, std::string>, std::vector<RateFactor>> groups;
     const std::map<RateName, double> file = rates_of(file_);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kOption = "--set";
 
-// What a recording brings with it: another value would be that of another run.
+// The settings that a recording brings with it: another value would be that of another run.
 constexpr std::array<std::string_view, 4> kRecorded = {"model", "platform", "clock", "time_scale"};
 
 // A value takes the place of a nearer one only if it gains so much more of a step.

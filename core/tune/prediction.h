@@ -1,5 +1,5 @@
 #pragma once
-// What settings would do to a recorded run, finished or live: simulated with and without them, on
+// The effect of settings on a recorded run, finished or live: simulated with and without them, on
 // the platform fitted to its steps.
 //
 // Thread contract: plain data and free functions; a Predictor belongs to one thread.
@@ -45,7 +45,7 @@ class Predictor {
   double fit_error() const { return fitted_.fit.step.error_after(); }
   // A line each: what the fit rests on besides the machine.
   const std::vector<std::string>& caveats() const { return fitted_.run.caveats; }
-  // What a setting, or only its key, is in the run.
+  // The value that a setting, or only its key, has in the run.
   std::string value_now(const std::string& setting) const;
 
   // Errors (ErrorCode::config, memory) say what of the settings cannot be, or not on this machine.

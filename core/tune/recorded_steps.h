@@ -61,14 +61,14 @@ std::vector<simulate::ByPhase> phase_seconds(const RecordedSteps& recorded);
 // Whether a device meanwhile moved bytes the other way, too.
 enum class Traffic : std::uint8_t { one_way, both_ways };
 
-// What a device's transfers of one stage took: the time in which at least one was under way, which
+// The time of a device's transfers of one stage: that in which at least one was under way, which
 // is the time in which the links had something to do. Time with traffic both ways is kept apart,
 // since only the other tells what a drive that does one thing at a time gives in one direction. A
 // transfer's bytes are spread evenly over its time. What an update reads, state or gradient, takes
 // the same way, in an order that says nothing of the links: both count as state_read.
 //
-// What crosses shared links only (parameters_up) counts for all devices together, as kNoDevice:
-// each alone is fast or slow as the others happen to send at the same time or not.
+// Transfers that cross shared links only (parameters_up) count for all devices together, as
+// kNoDevice: each alone is fast or slow as the others happen to send at the same time or not.
 struct TransferUse {
   double busy_seconds = 0;
   double size_bytes = 0;

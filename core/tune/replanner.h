@@ -22,7 +22,7 @@
 
 namespace sluice::tune {
 
-// What of a run is planned again.
+// The part of a run that is planned again.
 struct ReplanRequest {
   plan::RunPlan run;
   MemoryModel memory = {};

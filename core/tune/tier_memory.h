@@ -25,10 +25,10 @@ struct MemoryUse {
   bool fits() const { return cap_bytes == 0 || peak_bytes <= cap_bytes; }
 };
 
-// What is asked about a machine and its model that a RunPlan does not know.
+// The facts of a machine and its model that a RunPlan does not know.
 struct MemoryModel {
-  // What computing takes (core/plan/memory_plan.h), on an accelerator too where it names one, be
-  // that modelled or real.
+  // The memory that computing takes (core/plan/memory_plan.h), on an accelerator too where it names
+  // one, be that modelled or real.
   std::function<plan::ModelMemory(const plan::RunPlan&)> computing;
   // Devices have their memory for themselves, as on the modelled machine; else it is the host's.
   bool devices_have_own = true;

@@ -331,7 +331,7 @@ class Planner {
     return ok_status();
   }
 
-  // What leaves and comes back does so in no time, and layers compute as planned.
+  // Bytes that leave and come back do so in no time, and layers compute as planned.
   Result<double> stall_seconds(const TierPlan& plan) {
     if (!plan.run.activations.offloads_anything()) return 0.0;
     plan::RunPlan unmoved = plan.run;

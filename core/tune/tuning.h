@@ -37,9 +37,9 @@ struct TuneKnob {
   int reach = 1;  // of a joint one: values up or down that are tried with the others
 };
 
-// What may be turned without changing what the model learns: method, pipeline, buffers,
-// subgroup_elements, wire, overlap, gradient_tier. A run that clips by subgroup (overlap=local)
-// keeps overlap and subgroup_elements, since its numbers follow from them; no other is given that.
+// The knobs that do not change what the model learns: method, pipeline, buffers, subgroup_elements,
+// wire, overlap, gradient_tier. A run that clips by subgroup (overlap=local) keeps overlap and
+// subgroup_elements, since its numbers follow from them; no other is given that.
 std::vector<TuneKnob> tune_knobs(const settings::RunConfig& config);
 
 // Shares of the subgroups where the devices are not alike: even, and those at which every drive, or
@@ -50,10 +50,10 @@ std::optional<TuneKnob> device_map_knob(const platform::Platform& platform);
 // Densities from 1 down to `least`.
 TuneKnob density_knob(double least);
 
-// What may be tried by itself on a run, on a machine that has so many devices: the values of each
-// knob that are not in force, the nearest first. Those of tune_knobs(), of subgroups only the next
-// sizes, and more of what a run has too little of: devices, requests in flight, memory for
-// gradients on their way. density=0.01 is the only one that changes what is learned.
+// The changes that may be tried by themselves on a run, on a machine that has so many devices: the
+// values of each knob that are not in force, the nearest first. Those of tune_knobs(), of subgroups
+// only the next sizes, and more of what a run has too little of: devices, requests in flight,
+// memory for gradients on their way. density=0.01 is the only one that changes what is learned.
 std::vector<TuneKnob> single_changes(const plan::RunPlan& plan, std::int64_t device_count);
 
 using TuneSettings = std::map<std::string, std::string>;  // key -> value, of the knobs

@@ -1,5 +1,6 @@
 #pragma once
-// What of the open run is not there yet, by name: for whoever waits for a picture that stays.
+// The pieces of the open run that are not there yet, by name: for whoever waits for a picture that
+// stays.
 //
 // Thread contract: the frame thread.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What can be done, once: the menu, the palette (Ctrl+P), the shortcut sheet (?) and the keys
+// The commands, once: the menu, the palette (Ctrl+P), the shortcut sheet (?) and the keys
 // themselves come from this list.
 //
 // Thread contract: the frame thread.

@@ -123,7 +123,7 @@ void Docks::lay_out(ImGuiID dock, const std::vector<std::unique_ptr<View>>& view
   if (shape.is_low) in_front.insert(in_front.end(), {"Timeline", "Knobs"});
   if (shape.is_narrow) in_front.emplace_back("Devices");
   in_front.emplace_back("Overview");
-  // What was closed stays closed: a window that is made larger opens nothing.
+  // A closed view stays closed: a window that is made larger opens nothing.
   std::erase_if(in_front, [&](const std::string& name) {
     return std::ranges::none_of(views, [&](const std::unique_ptr<View>& view) {
       return view->is_open && name == view->title();

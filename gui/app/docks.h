@@ -26,7 +26,7 @@ class Docks {
   void lay_out_again() { lays_out_ = true; }
 
  private:
-  // What a window has no room for, in units of the scale.
+  // The parts that a window has no room for, in units of the scale.
   struct Shape {
     bool is_narrow = false;  // three columns
     bool is_low = false;     // panes below one another

@@ -34,7 +34,7 @@ class ExportPanel {
   std::string program_;
   Background<Exported> exported_;
   bool is_open_ = false;
-  // What is asked; no choices: nothing is.
+  // The question that is asked; no choices: none is.
   ExportSource source_;
   ExportForm form_ = ExportForm::trace;
   std::vector<ExportChoice> choices_;

@@ -20,7 +20,7 @@ RunDoor::~RunDoor() = default;
 void RunDoor::open(std::vector<std::string> paths) {
   session_.wake = Window::wake;
   for (std::string& path : paths) path = absolute_path(path);
-  // What is named as databases are is one, as far as can be said without the disk.
+  // A path that is named as databases are is one, as far as can be said without the disk.
   if (paths.size() == 1 && paths.front().ends_with(".db")) {
     open_database({.database = paths.front(), .ranks = {}, .problem = {}});
   } else {

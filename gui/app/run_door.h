@@ -34,7 +34,7 @@ class RunDoor {
   void read_ranks_again();
   // Once a frame: what has been looked for is there.
   void take_opened();
-  // What is being looked for is not wanted any more.
+  // The run that is being looked for is not wanted any more.
   void end_opening();
   // Nothing of the run stays.
   void close();

@@ -22,9 +22,9 @@ class RunStart {
   bool is_working() const { return beginning_ != nullptr; }
   // Does nothing while one is being begun.
   void begin(std::function<Result<StartedRun>()> start);
-  // What became of it, once.
+  // The outcome of the start, once.
   std::optional<Result<StartedRun>> take();
-  // What is being begun is not told any more.
+  // The start under way is not told of any more.
   void forget() { beginning_.reset(); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What is kept from one start to the next, beside ImGui's layout in the same file:
+// The settings that are kept from one start to the next, beside ImGui's layout in the same file:
 // ${XDG_CONFIG_HOME:-~/.config}/sluice/gui.ini.
 //
 // Thread contract: the main thread.

@@ -43,7 +43,8 @@ class Shell {
   std::string window_title() const;
   // All that was asked for is there: what is drawn now stays so.
   bool is_settled() const { return awaited().empty(); }
-  // What is not there yet, by name; predictions are kPredictions (gui/app/picture_wait.h).
+  // The pieces that are not there yet, by name; predictions are kPredictions
+  // (gui/app/picture_wait.h).
   std::vector<std::string> awaited() const;
   Session& session() { return *session_; }
   const Session& session() const { return *session_; }

@@ -1,4 +1,4 @@
-// What the menus, the palette and the keys of the shell do.
+// The actions of the menus, the palette and the keys of the shell.
 
 #include <imgui.h>
 #include <imgui_internal.h>

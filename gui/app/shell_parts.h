@@ -1,5 +1,5 @@
 #pragma once
-// What lies around the views of the shell, each of which draws itself.
+// The parts around the views of the shell, each of which draws itself.
 //
 // Thread contract: the frame thread.
 

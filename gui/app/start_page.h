@@ -17,7 +17,7 @@
 
 namespace sluice::gui {
 
-// What somebody asked for on the page in this frame.
+// The choice that somebody made on the page in this frame.
 struct StartChoice {
   std::string database = {};  // to be opened; empty: none
   std::string log = {};       // of the run, if it was begun here
@@ -32,7 +32,7 @@ class StartPage {
   StartChoice draw();
   // Another run is opened: one that is still being begun is not opened after it.
   void open_nothing() { beginning_.forget(); }
-  // What is drawn stays so until something on the disk changes.
+  // The page stays as drawn until something on the disk changes.
   bool is_settled() const { return runs_.result() != nullptr && samples_.result() != nullptr; }
 
  private:

@@ -42,7 +42,7 @@ constexpr int kWidth = 1600;
 constexpr int kHeight = 1000;
 constexpr int kTitleBar = 36;  // of the window system, which is part of the work area
 
-// What is wanted, as far as the screen has room for it beside its own bars.
+// The size that is wanted, as far as the screen has room for it beside its own bars.
 std::pair<int, int> fitting_size(const WindowOptions& options) {
   if (options.width > 0 && options.height > 0) return {options.width, options.height};
   int x = 0;

@@ -16,7 +16,7 @@ struct GLFWwindow;
 
 namespace sluice::gui {
 
-// What woke a window.
+// The reason why a window woke.
 enum class Woken : std::uint8_t {
   nothing,
   results,  // wake(): a thread has something to show

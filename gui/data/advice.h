@@ -1,5 +1,5 @@
 #pragma once
-// What a change should gain, before it is made: simulated on the platform that is fitted to the
+// The expected gain of a change, before it is made: simulated on the platform that is fitted to the
 // run's steps (core/tune).
 //
 // Thread contract: free function, not the frame thread; it reads the database, and takes as long as

@@ -1,5 +1,5 @@
 #pragma once
-// What a change of knobs did: figures of the steps before it and after it.
+// The effect of a change of knobs: figures of the steps before it and after it.
 //
 // The rule is that of the run's own watch (core/control/effect_watch.h): the median of up to eight
 // steps before the change, none of them before the change before it; the step in which it begins
@@ -48,7 +48,7 @@ std::vector<ChangeEffect> change_effects(std::span<const rundb::KnobChangeRow> c
                                          std::span<const rundb::StepRow> steps,
                                          std::span<const PhaseRow> phases);
 
-// What explains a phase that grew although a step takes no longer; empty where none did.
+// The reason why a phase grew although a step takes no longer; empty where none did.
 std::string phase_note(const ChangeEffect& effect);
 
 // "buffers 3 \u2192 6, device_map even \u2192 3,1,1,1"

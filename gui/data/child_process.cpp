@@ -44,7 +44,7 @@ class Pipe {
   std::array<int, 2> ends_{-1, -1};
 };
 
-// What execv wants; made before the fork, behind which nothing may be allocated.
+// The pointers that execv wants; made before the fork, behind which nothing may be allocated.
 std::vector<char*> pointers(const std::vector<std::string>& arguments) {
   std::vector<char*> all;
   for (const std::string& argument : arguments) all.push_back(const_cast<char*>(argument.c_str()));

@@ -12,7 +12,7 @@
 
 namespace sluice::gui {
 
-// What works beside a training run, whose processors it shares, has this niceness.
+// A process beside a training run, whose processors it shares, has this niceness.
 inline constexpr int kNiceness = 15;
 
 struct ChildOutput {

@@ -147,7 +147,7 @@ class ControlLink::Worker {
   Answer ask(control::Request request) {
     Result<Message> message = client_->ask(std::move(request), answer_time());
     if (message.ok()) return {ok_status(), *std::move(message), false};
-    // What the run itself says comes as a configuration error; all others are of the line.
+    // A refusal by the run itself comes as a configuration error; all other errors are of the line.
     return {message.error(), {}, message.error().code() == ErrorCode::config};
   }
 
@@ -246,7 +246,7 @@ class ControlLink::Worker {
     if (client_ != nullptr) lose(why);
   }
 
-  // What waited will not happen any more.
+  // Requests that waited will not happen any more.
   void lose(const std::string& why) {
     client_ = nullptr;
     say_why_not(why);

@@ -20,7 +20,7 @@
 
 namespace sluice::gui {
 
-// What became of a set that this window asked for, since the run answered it.
+// The outcome of a set that this window asked for, since the run answered it.
 enum class SetOutcome : std::uint8_t { waiting, in_force, refused, kept, reverted, superseded };
 
 struct AskedSet {

@@ -82,7 +82,7 @@ Result<bool> CounterStore::update(rundb::Reader& reader) {
         const double value = number_of(row[3]);
         CounterSamples& samples = by_track_[integer_of(row[1])];
         const TimeNs ts = integer_of(row[2]);
-        // What is no number is a gap, and so is what went back in time after a resume.
+        // A value that is no number is a gap, and so is one that went back in time after a resume.
         if (std::isfinite(value) && (samples.is_empty() || ts >= samples.last_ts()))
           samples.add(ts, value);
         return ok_status();

@@ -33,8 +33,8 @@ struct Exported {
   std::string path;
   std::string problem;  // empty: it is there
 };
-// What is exported, and the database beside which and after which the result is named: the same,
-// but for a merged record, which is named as if it were OUTPUT/run.db.
+// The database that is exported, and the one beside which and after which the result is named: the
+// same, but for a merged record, which is named as if it were OUTPUT/run.db.
 struct ExportSource {
   std::string database;
   std::string beside;

@@ -17,7 +17,7 @@ struct KnownRuns {
 };
 KnownRuns look_for_runs(const std::vector<std::string>& opened_before);
 
-// What a path that somebody types leads to.
+// The destination of a path that somebody types.
 struct TypedPath {
   std::string path;
   bool is_file = false;

@@ -1,6 +1,6 @@
 #pragma once
-// What somebody wants to be opened, found on the disk by a thread: a database, the folder of a run,
-// or the databases of several ranks. The latter are merged into a file of the window's own
+// The run that somebody wants to open, found on the disk by a thread: a database, the folder of a
+// run, or the databases of several ranks. The latter are merged into a file of the window's own
 // (profiler/report/merged_file.h), by rank 0's clock.
 //
 // Thread contract: one thread, the one that draws. Only the destructor waits, for the read under
@@ -19,7 +19,7 @@
 
 namespace sluice::gui {
 
-// What a merged record that is open was made of. It is of the instant at which it was read.
+// The databases that an open merged record was made of. It is of the instant at which it was read.
 struct MergedRanks {
   std::vector<std::string> databases;  // rank 0's first
   std::string folder;                  // OUTPUT, whose ranks they all are; empty: no one folder's
@@ -27,7 +27,7 @@ struct MergedRanks {
   std::string read_at;                 // "14:20:31", UTC
   std::shared_ptr<const report::MergedFile> file;
 
-  // What people call it, as files beside it are named: OUTPUT, or rank 0's database.
+  // The name that people use for it, as files beside it are named: OUTPUT, or rank 0's database.
   const std::string& place() const { return folder.empty() ? databases.front() : folder; }
 };
 

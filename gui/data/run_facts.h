@@ -1,6 +1,6 @@
 #pragma once
-// What a run database says of its run before any operation is looked at: what ran in which mode,
-// the machine as tracks in the order in which data flows, what was changed, what was lost.
+// The facts that a run database has of its run before any operation is looked at: what ran in which
+// mode, the machine as tracks in the order in which data flows, what was changed, what was lost.
 //
 // Thread contract: plain data; load_run_facts uses its reader.
 

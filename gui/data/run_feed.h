@@ -21,7 +21,7 @@
 
 namespace sluice::gui {
 
-// What it reads, each in a header of its own.
+// The data that it reads, each in a header of its own.
 struct ChosenSpan;
 struct Findings;
 struct Minimap;

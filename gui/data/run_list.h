@@ -26,6 +26,6 @@ std::vector<RunSummary> list_runs(const std::string& folder,
                                   const std::vector<std::string>& opened_before);
 inline constexpr std::size_t kListedMax = 100;
 
-// What the beginning of a path may go on with: folders (ending in "/") and databases, by name.
+// The continuations of the beginning of a path: folders (ending in "/") and databases, by name.
 std::vector<std::string> completions_of(const std::string& typed);
 }  // namespace sluice::gui

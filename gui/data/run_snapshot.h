@@ -1,6 +1,6 @@
 #pragma once
-// What must come quickly of an open run: its facts and steps as they were read last, all of one
-// moment.
+// The part of an open run that must come quickly: its facts and steps as they were read last, all
+// of one moment.
 //
 // Thread contract: plain data, immutable once published.
 

@@ -52,7 +52,7 @@ Result<std::vector<NamePair>> name_pairs(const std::string& database, Stretch a,
 
 RunPair compare_two_runs(const std::string& database_a, const std::string& database_b) {
   RunPair pair;
-  // What there is once of several ranks is rank 0's.
+  // Facts that several ranks have once are those of rank 0.
   pair.a = analyze::databases_of({database_a}).front();
   pair.b = analyze::databases_of({database_b}).front();
   Result<analyze::Comparison> comparison = analyze::compare_runs(pair.a, pair.b);

@@ -42,8 +42,8 @@ struct StatisticRow {
   // where several were at once.
   TimeNs active_ns = 0;
   bool is_part_of_several = false;  // by layer or subgroup, of a name that had several at once
-  // What of its limit a link had while they were active; none: it is not known, since others of
-  // the name shared that time, or no limit is stated.
+  // The share of its limit that a link had while they were active; none: it is not known, since
+  // others of the name shared that time, or no limit is stated.
   std::optional<double> share_of_limit() const;
   std::shared_ptr<const DurationHistogram> durations;
 };
@@ -101,7 +101,7 @@ class SpanScan {
   Result<bool> advance_in_range(rundb::Reader& reader, const RunFacts& facts,
                                 std::int64_t count_max);
   void add(const RunFacts& facts, std::span<const rundb::Cell> row);
-  // What a span that moved bytes adds.
+  // The figures that a span adds that moved bytes.
   struct Moved {
     double limit_bytes_per_s = 0;
     TimeNs active_ns = 0;  // that nothing before it on its track was under way

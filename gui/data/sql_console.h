@@ -44,7 +44,7 @@ class SqlConsole {
 
   // Its number. One that is being worked on is stopped, and gets no answer.
   std::uint64_t ask(std::string sql);
-  // What is being worked on is answered with that.
+  // The query under way is answered with that.
   void stop();
   std::shared_ptr<const SqlAnswer> answer() const;
   bool is_working() const;

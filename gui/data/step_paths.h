@@ -44,8 +44,8 @@ struct StepPaths {
   std::vector<SpanOnPath> of_span(std::int64_t span_id) const;
 };
 
-// What is asked for is up to twice as wide as what is seen (gui/views/timeline_state.h). A step of
-// some thousand spans takes some milliseconds.
+// The range that is asked for is up to twice as wide as the visible one
+// (gui/views/timeline_state.h). A step of some thousand spans takes some milliseconds.
 inline constexpr std::size_t kPathStepsMax = 64;
 
 class StepPathReader {

@@ -1,5 +1,5 @@
 #pragma once
-// What the screen shows, and how much time a column of it is.
+// The time that the screen shows, and how much of it a column is.
 //
 // Thread contract: plain data.
 

@@ -1,6 +1,6 @@
 #pragma once
-// What is drawn of a stretch of time at a zoom: for each track about as many boxes as the screen
-// has columns, however many spans lie there.
+// The picture of a stretch of time at a zoom: for each track about as many boxes as the screen has
+// columns, however many spans lie there.
 //
 // A box is one span, or stands for several: those of a bin of the run database's levels of detail
 // (storage/rundb/lod.h), or those that begin and end within one column. Where a window holds few

@@ -1,6 +1,6 @@
 #pragma once
-// What the advisor is asked about the open run, when, and which of its answers still hold: one does
-// while the knobs are in force that were when it was asked for.
+// The questions to the advisor about the open run, their times, and the answers that still hold:
+// one does while the knobs are in force that were when it was asked for.
 //
 // Thread contract: the frame thread.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of the chosen span: its figures, its rank, what set it off and what it set off.
+// The facts of the chosen span: its figures, its rank, its causes and its effects.
 //
 // Thread contract: the frame thread.
 

@@ -59,7 +59,7 @@ double of_step(TimeNs dur_ns, const analyze::RankUse& use) {
   return share_of(dur_ns, static_cast<double>(use.step_ns));
 }
 
-// What a rank's step goes into, side by side, and how much of it computes at the right.
+// The parts of a rank's step, side by side, and the share that computes at the right.
 void draw_rank(const analyze::RankUse& use, bool is_awaited) {
   using analyze::Cause;
   const std::string name = fmt::format("rank {}", use.rank);
@@ -295,7 +295,7 @@ void DevicesView::draw_links(const std::function<bool(const analyze::LinkLoad&)>
   }
 }
 
-// What computes beside the host. The first of several has what they compute together.
+// The accelerators beside the host. The first of several has the figures of all together.
 void DevicesView::draw_accelerators() const {
   const std::vector<std::string> names = accelerators_of(pieces_.facts());
   for (const std::string& name : names) {

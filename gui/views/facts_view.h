@@ -1,5 +1,5 @@
 #pragma once
-// What was lost while recording, the machine, the settings.
+// The losses of the recording, the machine, the settings.
 //
 // Thread contract: the frame thread.
 

@@ -38,7 +38,7 @@ void FindBar::draw() {
     timeline_.search.look_for(text_);
   }
   if (is_entered) take_enter();
-  // What was found has a line of its own where it would be cut beside the field.
+  // The match has a line of its own where it would be cut beside the field.
   const bool has_room = room >= px(170 + 220);
   if (has_room || timeline_.search.text().empty()) ImGui::SameLine();
   if (timeline_.search.text().empty()) return;

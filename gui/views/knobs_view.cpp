@@ -234,7 +234,7 @@ void KnobsView::draw_take_back() {
   ImGui::TextUnformatted("longer");
 }
 
-// What the run said to what was asked of it last.
+// The run's answer to the last request.
 void KnobsView::draw_answer_of_run() const {
   const Colours& colours = look().colours;
   if (!control_.choice.pending().refusal().empty())
@@ -347,7 +347,7 @@ void KnobsView::draw_proposal() {
     draw_coloured(look().colours.amber, advice->predicted.caution);
 }
 
-// What changes did
+// The effects of changes
 // ---------------------------------------------------------------------------------
 
 void KnobsView::draw_effects() {

@@ -44,7 +44,7 @@ class KnobsView : public View {
   RunControl& control_;
   const std::function<void()>& wake_;
 
-  // What a new run's command names, looked up for `named_of_`.
+  // The names in a new run's command, looked up for `named_of_`.
   struct Named {
     std::string program;
     std::string output;

@@ -1,5 +1,5 @@
 #pragma once
-// What became of analyses, for every view that shows some.
+// The outcomes of analyses, for every view that shows some.
 //
 // Thread contract: the frame thread.
 

@@ -37,7 +37,7 @@ const rundb::StepRow* step_of_id(const std::vector<rundb::StepRow>& steps, std::
   return found == steps.end() || found->id != id ? nullptr : &*found;
 }
 
-// What a change gains, with room for a button at its right; returns where that stands.
+// The gain of a change, with room for a button at its right; returns where that stands.
 float draw_gain(const analyze::PredictedChange& change, float button) {
   const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
   ImGui::PushTextWrapPos(right - button - px(70));

@@ -1,6 +1,6 @@
 #pragma once
-// What the window does to a run, by its parts: the line to it, what is chosen, what the advisor
-// says, what became of the changes before. Views and commands share it.
+// The window's control of a run, by its parts: the line to it, the choice, the advice, the outcome
+// of the changes before. Views and commands share it.
 //
 // Thread contract: the frame thread.
 
@@ -36,7 +36,7 @@ class RunControl {
 
   // Once a frame.
   void pick_up(const RunSnapshot* run, std::shared_ptr<const SpanStatistics> statistics);
-  // What became of all changes of the run, in order.
+  // The outcome of all changes of the run, in order.
   const std::vector<ChangeEffect>& effects() const { return effects_; }
   // Settings of the proposal that was chosen last which are no knobs.
   std::size_t left_out_count() const { return left_out_count_; }
@@ -58,7 +58,7 @@ class RunControl {
 
  private:
   std::vector<ChangeEffect> effects_;
-  // What `effects_` was made from; kept, so that nothing new has the same address.
+  // The data that `effects_` was made from; kept, so that nothing new has the same address.
   std::array<std::shared_ptr<const void>, 3> effects_of_;
   std::size_t left_out_count_ = 0;
   bool wants_new_run_ = false;

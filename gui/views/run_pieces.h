@@ -1,6 +1,6 @@
 #pragma once
-// What was read of the open run: its newest pieces, the same for a whole frame. Views read them and
-// change nothing.
+// The newest pieces of the open run, the same for a whole frame. Views read them and change
+// nothing.
 //
 // Thread contract: the frame thread.
 
@@ -39,9 +39,10 @@ struct RunPieces {
   // Once a frame, before anything is drawn.
   void pick_up();
 
-  // What other programs are asked about: the run's own database, or that of its rank 0.
+  // The database that other programs are asked about: the run's own, or that of its rank 0.
   const std::string& own_database() const;
-  // What people call it, and where files that are made of it lie: a database, or the run's folder.
+  // The name that people use for it, and the place of files that are made of it: a database, or the
+  // run's folder.
   const std::string& place() const;
   // One like it with these settings.
   LikeRun like_run(const std::vector<std::string>& settings) const;
@@ -51,7 +52,7 @@ struct RunPieces {
   const RunFacts& facts() const { return *run->facts; }
   const std::vector<rundb::StepRow>& steps() const { return *run->steps; }
   const std::vector<rundb::ValidationRow>& validations() const { return *run->validations; }
-  // What was lost, as far as has been looked: the counts at once, rows with the verdict.
+  // The losses, as far as has been looked: the counts at once, rows with the verdict.
   analyze::Answer losses() const;
 };
 

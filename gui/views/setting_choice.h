@@ -1,5 +1,5 @@
 #pragma once
-// What somebody chose among the settings of the open run and is not yet in force. While there is a
+// The settings of the open run that somebody chose and that are not yet in force. While there is a
 // line to the run, of its knobs; once the run is over, of any setting, for a new run like it.
 //
 // Thread contract: the frame thread.
@@ -37,7 +37,7 @@ class SettingChoice {
   // The run's own while or since there is a line to it; else those that its record has.
   const std::vector<control::Knob>& knobs(const RunFacts& facts) const;
   bool is_knob(const std::string& key) const { return find_knob(key) != nullptr; }
-  // What is chosen, else what is in force.
+  // The chosen value, else the one in force.
   std::string shown_value(const control::Knob& knob) const;
 
   void choose(const control::Knob& knob, const std::string& value);
@@ -47,7 +47,7 @@ class SettingChoice {
   void note_sent(std::uint64_t number) { pending_.note_sent(number); }
 
   const PendingSettings& pending() const { return pending_; }
-  // What is chosen and no knob: of a new run, which may have any setting.
+  // The chosen settings that are no knobs: of a new run, which may have any setting.
   std::vector<std::string> chosen_without_knob() const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of a span, in words: for the pane that shows it, and as text to be copied.
+// The facts of a span, in words: for the pane that shows it, and as text to be copied.
 //
 // Thread contract: the frame thread; what is returned is plain data.
 

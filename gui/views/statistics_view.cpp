@@ -99,7 +99,7 @@ std::optional<ScanRange> StatisticsView::range_of(StatisticsOf part) const {
     return ScanRange{timeline_.measure.range()->begin, timeline_.measure.range()->end};
   }
   const std::vector<rundb::KnobChangeRow>& changes = pieces_.facts().info.knob_changes;
-  // What was planned for the first step changed nothing.
+  // Values that were planned for the first step changed nothing.
   if (changes.empty() || changes.back().step_id <= 0) return std::nullopt;
   const auto step =
       std::ranges::lower_bound(pieces_.steps(), changes.back().step_id, {}, &rundb::StepRow::id);

@@ -23,7 +23,7 @@ class StatisticsView : public View {
   void draw_content() override;
 
  private:
-  // What is chosen; without a choice, since the last change of a knob where there was one.
+  // The chosen part; without a choice, since the last change of a knob where there was one.
   StatisticsOf part() const;
   // Its times; none: there is no such part now.
   std::optional<ScanRange> range_of(StatisticsOf part) const;

@@ -1,7 +1,7 @@
 #pragma once
 // Draws the rows of the timeline into a rectangle of the window: labels, boxes, counters, summaries
 // of closed groups, flows.
-// What it costs follows the columns of the screen, not the spans of the run.
+// The cost follows the columns of the screen, not the spans of the run.
 //
 // Thread contract: the frame thread, inside an ImGui window.
 

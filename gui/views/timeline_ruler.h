@@ -1,5 +1,5 @@
 #pragma once
-// What stands above the rows of the timeline: times, changes of knobs, steps, each on a line of its
+// The ruler above the rows of the timeline: times, changes of knobs, steps, each on a line of its
 // own, and their lines through the rows.
 //
 // Thread contract: the frame thread, inside an ImGui window.

@@ -10,7 +10,7 @@ void TimelineState::pick_up() {
   const RunSnapshot* run = pieces_->run.get();
   if (!pieces_->has_facts() || run->end_ts <= run->begin_ts) return;
   view.pick_up();
-  // What was asked for before it had been read.
+  // The match that was asked for before it had been read.
   if (const FoundSpan* span = search.awaited(view.range().begin); span != nullptr) show(*span);
   if (fits_chosen_) fit_selection();
 }

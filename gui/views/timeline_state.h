@@ -1,6 +1,6 @@
 #pragma once
-// What somebody looks at on the timeline, by its parts, and what concerns several of them. The
-// timeline itself, other views and commands change it.
+// The state of the timeline as somebody looks at it: its parts, and what concerns several of them.
+// The timeline itself, other views and commands change it.
 //
 // Thread contract: the frame thread.
 

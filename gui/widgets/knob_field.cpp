@@ -63,7 +63,7 @@ void draw_head(const KnobField& field, const std::string& chosen_value) {
   draw_coloured(colours.amber, arrow + chosen, false);
 }
 
-// What the run has is filled; ImGui draws the grab, which is what is chosen, over it.
+// The value of the run is filled; ImGui draws the grab, which is the chosen value, over it.
 void draw_track(const KnobField& field, float grab_width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::CalcItemWidth();

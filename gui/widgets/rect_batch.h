@@ -23,7 +23,7 @@ class RectBatch {
 
   // Those of a lane come from the left to the right; lanes are few, and do not overlap.
   void add(std::size_t lane, ImVec2 low, ImVec2 high, ImU32 colour);
-  // What is drawn from here on lies above all that was added.
+  // Drawings from here on lie above all that was added.
   void flush();
 
  private:

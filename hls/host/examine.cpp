@@ -19,7 +19,7 @@ XrtFinding library_finding(const Result<std::vector<CardFacts>>& cards) {
   return {kWhat, true, fmt::format("{} card{}", cards->size(), cards->size() == 1 ? "" : "s")};
 }
 
-// What the shell reports; where it does not, a page of peer-to-peer memory is asked for. Before a
+// Peer-to-peer memory as the shell reports it; where it does not, a page is asked for. Before a
 // card has been programmed there may be none to give, so a refusal is not the last word.
 XrtFinding p2p_finding(unsigned index, const CardFacts& facts) {
   const std::string what = fmt::format("card {}", index);

@@ -1,5 +1,5 @@
 #pragma once
-// What a rule computes with, as a template argument. Both give the same bits:
+// The arithmetic of a rule, as a template argument. Both give the same bits:
 //
 //   IntegerArithmetic   the operators of ieee.h; what is synthesised
 //   NativeArithmetic    the processor's own; only under g++, for speed

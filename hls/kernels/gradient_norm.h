@@ -146,7 +146,7 @@ interleave_row:
   for (std::uint32_t i = 0; i < steps; ++i) {
 #pragma HLS loop_tripcount min = 0 max = 134218752 avg = 1049600
 #pragma HLS pipeline II = 1
-    // What is filled in this chunk is sent in the next one.
+    // Rows that are filled in this chunk are sent in the next one.
 #pragma HLS dependence variable = chunks type = inter dependent = false
     const std::uint32_t filled = i / kChunkRows % 2;
     const std::uint32_t step = i % kChunkRows;

@@ -172,7 +172,7 @@ inline std::uint32_t fused_multiply_add(std::uint32_t a, std::uint32_t b, std::u
       {sign_of(c), addend == 0 ? kExponentOfZero : addend_exponent, addend << (addend_zeros + 31)});
 }
 
-// What divide() and square_root() begin with: 24 bits, the first one set.
+// The form in which divide() and square_root() begin: 24 bits, the first one set.
 struct Normalised {
   int exponent;
   std::uint32_t significand;

@@ -1,8 +1,8 @@
 #pragma once
-// What the header of a sparse gradient (docs/sparse_gradient_format.md) comes to: where its
-// sections lie and how much of each is read. Everything that is read or written later is bounded by
-// a plan, so a header that lies costs a status and no memory. A dense gradient is planned too, by
-// its arguments.
+// The plan that the header of a sparse gradient (docs/sparse_gradient_format.md) comes to: where
+// its sections lie and how much of each is read. Everything that is read or written later is
+// bounded by a plan, so a header that lies costs a status and no memory. A dense gradient is
+// planned too, by its arguments.
 //
 // Thread contract: plain values and free functions.
 
@@ -21,7 +21,7 @@ static_assert(kTileElements % kLanes == 0, "a tile is whole words of fp32");
 static_assert(kLanes == 16, "value_words() shifts by the logarithm of it");
 static_assert(kTileElements <= 65536, "an index in a tile has 16 bits");
 
-// What was wrong, and in which tile. The first one that is seen counts.
+// A fault and its tile. The first one that is seen counts.
 struct Fault {
   std::uint32_t status = kUpdated;
   std::uint32_t tile = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What crosses the kernels' ports: words of 512 bits, the width of the memory controller. Element i
-// of sixteen fp32 is lane i; of 32 16-bit ones, element i is half i % 2 of lane i / 2
+// The data that crosses the kernels' ports: words of 512 bits, the width of the memory controller.
+// Element i of sixteen fp32 is lane i; of 32 16-bit ones, element i is half i % 2 of lane i / 2
 // (little-endian, as memory has them).
 //
 // hls_vector.h and hls_stream.h are Vitis HLS's where v++ compiles, and the stand-ins of

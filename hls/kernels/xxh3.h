@@ -62,7 +62,7 @@ struct BlockSum {
   bool is_whole;  // 16 stripes: the accumulators are scrambled after it
 };
 
-// What a digest is made of, besides the blocks' sums.
+// The parts of a digest besides the blocks' sums.
 struct HashTail {
   Word last_stripe;  // the last 64 bytes
   Word head[kHeadWords];

@@ -1,5 +1,5 @@
 #pragma once
-// What a software xclbin has in place of a bitstream: a shared object that exports
+// A software xclbin's substitute for a bitstream: a shared object that exports
 // `sluice_soft_kernels()`. soft/smartssd/compute_unit.h makes its table from the top functions;
 // here is the table's C form, and how the object is loaded from memory.
 //

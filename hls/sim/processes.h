@@ -26,8 +26,8 @@
 
 namespace sluice::hls_sim {
 
-// What a region that stands still throws, from join(): each FIFO that is waited for, the full ones
-// first, with its depth and who waits.
+// The exception of a region that stands still, from join(): each FIFO that is waited for, the full
+// ones first, with its depth and who waits.
 class StuckFifo : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -18,7 +18,7 @@ namespace sluice::analyze {
 Answer losses_answer(std::span<const rundb::StatRow> stats, const rundb::Completeness& rows);
 // That as a sentence of its own: "Nothing was lost while recording.".
 std::string losses_sentence(const Answer& losses);
-// What simulation says of the run's settings.
+// The simulation's answer about the run's settings.
 Answer turn_next_answer(const PredictedChanges& predicted);
 
 // All but turn_next_answer(), of an analysis that has all but this list.

@@ -1,6 +1,6 @@
 #pragma once
-// What a step's time can be spent on: the words of table `verdict`, of reports and of the GUI, and
-// their colours.
+// The causes that a step's time can be spent on: the words of table `verdict`, of reports and of
+// the GUI, and their colours.
 //
 // Thread contract: plain data and free functions.
 

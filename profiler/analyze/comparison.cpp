@@ -139,7 +139,7 @@ std::map<std::string, std::string> settings_of(const ReadRun& run) {
   return settings;
 }
 
-// What a run's facts were for all of its steps: a knob that was turned is not what it began as.
+// The facts that a run had for all of its steps: a knob that was turned is not as it began.
 std::map<std::string, std::string> facts_of(const ReadRun& run) {
   std::map<std::string, std::string> facts = run.meta;
   for (const rundb::KnobChangeRow& change : run.changes) {
@@ -150,7 +150,7 @@ std::map<std::string, std::string> facts_of(const ReadRun& run) {
   return facts;
 }
 
-// What is true of the figures of a run although it can be compared.
+// The cautions about the figures of a run that can be compared all the same.
 void add_cautions(const char* name, const ReadRun& run, std::vector<std::string>& cautions) {
   constexpr std::size_t kNoiseFrom = 3;  // steps: fewer do not tell how much they scatter
   const std::size_t steps = run.series.at("step_time").size();

@@ -22,8 +22,8 @@
 namespace sluice::analyze {
 namespace {
 
-// What a span's own time is spent on. The time of a transfer over several links is spent on the
-// link that is fullest in this step.
+// The cause that a span's own time is spent on. The time of a transfer over several links is spent
+// on the link that is fullest in this step.
 Cause cause_of(const Span& span, const LinkUse& use) {
   if (span.track->is_waiting()) return cause_named(*span.name).value_or(Cause::other);
   if (const std::optional<Cause> cause = cause_named(span.stage_cause())) return *cause;
@@ -156,7 +156,7 @@ class Walk {
     if (latest != nullptr && latest->track->is_waiting()) return latest;
     const Span* flow = latest_cause(span, asked_ts);
     if (flow == nullptr || latest == nullptr) return flow != nullptr ? flow : latest;
-    // What was asked for when its cause ended waited for that; asked for later, for something else.
+    // An operation asked for at its cause's end waited for that; asked for later, for another one.
     const TimeNs slack_ns = std::max<TimeNs>(kAtOnceNs, (asked_ts - latest->end_ts()) * 2);
     return asked_ts - flow->end_ts() <= slack_ns ? flow : latest;
   }
@@ -173,7 +173,7 @@ class Walk {
     return std::ranges::upper_bound(by_end_, ts + kSameInstantNs, {}, &Ended::end_ts);
   }
 
-  // What used the same until this began, though this had been asked for.
+  // The span that used the same until this began, though this had been asked for.
   const Span* queue_holder(const Span& span) const {
     auto end = ended_by(span.ts);
     while (end != by_end_.begin()) {

@@ -1,6 +1,6 @@
 #pragma once
-// What a step's time was spent on: the path from its end back to its begin through what each
-// operation waited for. docs/recording.md says how it goes.
+// The causes of a step's time: the path from its end back to its begin through what each operation
+// waited for. docs/recording.md says how it goes.
 //
 // Thread contract: free functions.
 

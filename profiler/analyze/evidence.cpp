@@ -35,7 +35,7 @@ void add_evidence(const StepData& step, Evidence& evidence) {
   for (const Span& span : step.spans) {
     if (span.track->is_beside_schedule() || span.track->is_waiting()) continue;
     evidence.operations += 1;
-    // What crosses between ranks is on nobody's links here.
+    // A transfer between ranks is on nobody's links here.
     const bool is_between_ranks = span.stage != nullptr && span.stage->place == "ranks";
     if (moves_bytes(span) && !is_between_ranks && !crosses_known_links(span, *step.info)) {
       evidence.unlinked_transfers += 1;

@@ -14,7 +14,7 @@ using Interval = std::pair<TimeNs, TimeNs>;  // begin, end; begin < end
 
 class Intervals {
  public:
-  // What is empty or turned round is left out.
+  // Empty and reversed intervals are left out.
   void add(TimeNs begin, TimeNs end);
   // Sorted, and merged where they touch.
   const std::vector<Interval>& merged();

@@ -56,7 +56,7 @@ class StepOfRank {
     const TimeNs end_ts = std::min(whole.end_ts, step_.end_ts);
     if (!is_between_ranks(span)) {
       step_.anything_else.add(begin_ts, end_ts);
-      // What is done to a gradient belongs to backward's phase, and is no backward.
+      // Work on a gradient belongs to backward's phase, and is no backward.
       if (span.stage == nullptr || span.track->kind != "compute") return;
       if (span.stage->phase == "forward") step_.forward.add(begin_ts, end_ts);
       if (span.stage->phase == "backward") step_.backward.add(begin_ts, end_ts);
@@ -227,7 +227,7 @@ std::string percent_text(double share) {
   return fmt::format("{:.{}f} %", share * 100, share < 0.1 ? 1 : 0);
 }
 
-// What the rank takes longer for than the others do, at the median; "": nothing worth a word.
+// The part that takes the rank longer than the others, at the median; "": none worth a word.
 std::string longer_words(const RankAnalysis& analysis, const RankUse& late) {
   struct Part {
     const char* what;

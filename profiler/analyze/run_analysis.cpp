@@ -79,7 +79,7 @@ class AnalysisOfRun {
     return ok_status();
   }
 
-  // What some of them say would be taken for what all do.
+  // Figures of some of them would be taken for figures of all.
   void forget_operations() {
     result_.share = {};
     result_.links.clear();
@@ -237,8 +237,8 @@ class AnalysisOfRun {
     return ok_status();
   }
 
-  // What takes memory and fills buffers, or is in the record without its operations, is beside
-  // nothing.
+  // Steps that take memory and fill buffers, or are in the record without their operations, are
+  // beside nothing.
   std::vector<bool> unsettled_steps(const std::vector<std::size_t>& changes) const {
     std::vector<bool> unsettled(steps_.size(), false);
     const auto mark = [&unsettled](std::size_t begin, std::size_t count) {

@@ -34,8 +34,7 @@ std::string rank_prefix(int rank);
 // There, the kind of the track that has a span for each step of another rank than the first.
 inline constexpr std::string_view kRankSteps = "step";
 
-// What runs record stands at most two deep, what other programs record (profiler/c_api) hardly
-// more.
+// Tracks of runs stand at most two deep, those of other programs (profiler/c_api) hardly more.
 inline constexpr int kTracksAboveMax = 64;
 
 struct TrackInfo {

@@ -40,7 +40,7 @@ std::string evened(std::string_view line) {
   return fmt::format("{} = {}", trimmed(line.substr(0, sign)), trimmed(line.substr(sign + 1)));
 }
 
-// What a section is called: those of one [[name]] and what belongs to them are numbered.
+// The name of a section: those of one [[name]] and their subsections are numbered.
 class Sections {
  public:
   // False: the line begins no section.

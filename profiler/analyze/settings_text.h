@@ -12,7 +12,7 @@ namespace sluice::analyze {
 
 // "layers = 4", "link.host: read = 1", "device 2: memory = 1" (the second [[device]]), sorted.
 // Comments are left out, and the file's own `name`. A value over several lines is one for each.
-// What is no TOML gives its lines as they are: this compares, it does not judge.
+// Text that is not TOML gives its lines as they are: this compares, it does not judge.
 std::vector<std::string> settings_in(std::string_view toml);
 
 }  // namespace sluice::analyze

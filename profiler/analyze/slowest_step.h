@@ -29,7 +29,7 @@ struct SlowestStep {
   std::int64_t typical_step = 0;  // the nearest to the median of those with its settings
   TimeNs typical_dur = 0;
   bool is_beyond_noise = false;
-  // What it spent more on, the most first, a few of them; none where operations do not say it.
+  // The causes that took more of it, the most first, a few; none where operations do not say it.
   std::vector<CauseBeside> more = {};
 
   // "forward and backward 5.90 s instead of 3.10 s, the commit 900 ms instead of 400 ms"; "" as

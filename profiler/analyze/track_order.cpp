@@ -30,7 +30,7 @@ std::map<std::string, std::int64_t, std::less<>> stage_ranks(const RunInfo& info
   return ranks;
 }
 
-// What stands behind the name of the track above: of "csd0 update on unit 1" what follows "csd0".
+// The text behind the name of the track above: of "csd0 update on unit 1" the rest behind "csd0".
 std::string_view own_name(const RunInfo& info, const TrackInfo& track) {
   std::string_view name = track.name;
   const auto parent = info.tracks.find(track.parent_id);

@@ -10,7 +10,7 @@
 
 namespace sluice::analyze {
 
-// What a track belongs to: the track above it that has none above; itself where it has none.
+// The topmost track above a track; the track itself where there is none.
 const TrackInfo& root_of(const RunInfo& info, const TrackInfo& track);
 
 // The ids of all tracks: groups in the order in which data flows, each with its own track first and

@@ -1,6 +1,6 @@
 #pragma once
-// What to turn next: settings that were simulated, which of them are worth saying, and the words
-// for them on the terminal, the page and in the window.
+// The settings to turn next: those that were simulated, which of them are worth saying, and the
+// words for them on the terminal, the page and in the window.
 //
 // Thread contract: plain data and free functions.
 
@@ -36,7 +36,7 @@ struct PredictedChanges {
   int simulated_count = 0;       // single changes that this machine can take
   double fit_error = 0;          // of the simulation without any change, beside what was recorded
   std::string unavailable = {};  // why nothing was predicted; empty: it was
-  // What the fit rests on besides the machine: that the recording is not whole, or was late. Shown
+  // A weakness of the fit besides the machine: the recording is not whole, or was late. Shown
   // wherever the predictions are; empty: nothing.
   std::string caution = {};
 };
@@ -72,9 +72,9 @@ std::string change_words(const PredictedChange& change, std::string_view arrow);
 std::string gain_words(const PredictedChange& change, std::string_view arrow);
 // Where no single change is worth saying: how many were simulated.
 std::string none_words(const PredictedChanges& predicted);
-// What stands beneath the list: how far the simulation is off, and what is left out for that.
+// The text beneath the list: how far the simulation is off, and what is left out for that.
 std::string fit_words(const PredictedChanges& predicted);
-// What a setting does for a step that has the value `from` now: "gradients and parameters then
+// The effect of a setting for a step that has the value `from` now: "gradients and parameters then
 // cross in 16 bits". Empty: nothing is known of it.
 std::string why_words(const std::string& setting, const std::string& from);
 

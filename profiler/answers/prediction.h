@@ -1,5 +1,5 @@
 #pragma once
-// What settings would do to a recorded run: the answer, for whoever prints it.
+// The effect of settings on a recorded run: the answer, for whoever prints it.
 //
 // Thread contract: plain data and a free function.
 

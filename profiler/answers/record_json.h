@@ -23,7 +23,7 @@ const char* direction_name(rundb::Direction direction);  // "read", "write"
 
 // [{"of": "slow steps", "outcome": "nothing found", "why": "58 steps"}, ...]
 Json answers_json(std::span<const analyze::Answer> answers);
-// What the record lacks: [{name, value, description}, ...]
+// The losses of the record: [{name, value, description}, ...]
 Json losses_json(std::span<const rundb::StatRow> losses);
 // [{step, knob, old, new, who}, ...]
 Json knob_changes_json(std::span<const rundb::KnobChangeRow> changes);

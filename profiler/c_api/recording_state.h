@@ -1,5 +1,5 @@
 #pragma once
-// What a recording of sluice_record.h is made of: a recorder, its collector, a ring for each thread
+// The parts of a recording of sluice_record.h: a recorder, its collector, a ring for each thread
 // that records, and the step under way.
 //
 // Thread contract: every function from any thread.

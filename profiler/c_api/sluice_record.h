@@ -35,7 +35,7 @@ typedef uint64_t sluice_span_ref;
 #define SLUICE_NO_TRACK ((sluice_track) - 1)
 #define SLUICE_NO_SPAN ((sluice_span_ref) - 1)
 
-// What each level adds to the one before.
+// The records that each level adds to the one before.
 enum {
   SLUICE_OFF,
   SLUICE_STEPS,      // steps

@@ -18,7 +18,7 @@
 
 namespace sluice::collect {
 
-// What was taken from one ring at once.
+// The records that were taken from one ring at once.
 struct DrainedRecords {
   std::uint32_t ring;
   std::uint64_t first_number;  // of the first one, among all of that ring

@@ -35,8 +35,8 @@ struct StageFacts {
   rundb::StageRow row = {};  // its name_id follows from `name`
 };
 
-// What is known about the run before its first step. Ids are those that records carry (device,
-// subgroup) and that the links of tracks name (link).
+// The facts of the run that are known before its first step. Ids are those that records carry
+// (device, subgroup) and that the links of tracks name (link).
 struct RunFacts {
   std::vector<rundb::MetaRow> meta = {};
   std::vector<rundb::DeviceRow> devices = {};

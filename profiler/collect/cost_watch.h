@@ -1,5 +1,5 @@
 #pragma once
-// What the collector's passes cost, as a share of one processor.
+// The cost of the collector's passes, as a share of one processor.
 //
 // Thread contract: one thread, the one that passes.
 

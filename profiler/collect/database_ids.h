@@ -18,8 +18,8 @@ class DatabaseIds {
   DatabaseIds(record::Recorder& recorder, rundb::Writer& writer)
       : recorder_(recorder), writer_(writer) {}
 
-  // What the recorder gave out since the last call. Tracks only after the facts have been written:
-  // the file knows a track by its links.
+  // The names and tracks that the recorder gave out since the last call. Tracks only after the
+  // facts have been written: the file knows a track by its links.
   void add_new_names();
   void add_new_names_and_tracks();
 

@@ -153,7 +153,7 @@ void Collector::Drain::to_rows() {
 
 Status Collector::Drain::finish() {
   (void)pass();  // its error is kept, and is what close returns
-  // What the pass says of itself has no next batch to come with.
+  // The pass's records of itself have no next batch to come with.
   if (!own_.is_empty()) write_batch();
   losses_.ask();
   const Status closed = writer_->close(losses_.rows(batch_count_ == 0));

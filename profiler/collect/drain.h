@@ -32,7 +32,7 @@ class Collector::Drain {
   // Takes at least what the rings held at the call, a batch at a time. After the first error it
   // only discards and counts; the error is returned each time.
   Status pass();
-  // What passes have cost since the last call that asked, as a share of one processor. Lowers the
+  // The cost of the passes since the last call that asked, as a share of one processor. Lowers the
   // recording level by one where that is too much, and says so in the database.
   void watch_cost(const CollectorOptions& options);
   std::uint64_t unwritten_count() const { return losses_.unwritten_count(); }  // from any thread

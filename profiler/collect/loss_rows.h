@@ -1,5 +1,5 @@
 #pragma once
-// What the recording lost by itself, as rows of table stat, which add to the counts in the file.
+// The recording's own losses, as rows of table stat, which add to the counts in the file.
 //
 // Thread contract: unwritten_count() from any thread, the rest from one at a time.
 
@@ -23,7 +23,7 @@ class LossRows {
 
   // Counts what the rings dropped; true: there is something to write.
   bool ask();
-  // What to add to the counts in the file, as asked last; zeros only in the first batch, so that
+  // The additions to the counts in the file, as asked last; zeros only in the first batch, so that
   // there is a row. It stays to be added until written() is called.
   std::vector<rundb::StatRow> rows(bool is_first) const;
   void written();

@@ -1,5 +1,5 @@
 #pragma once
-// What the recorder records of itself, on a track of its own: a span for each pass that wrote
+// The recorder's records of itself, on a track of its own: a span for each pass that wrote
 // something, an instant where a recording level begins, and as counters the processor time that it
 // takes and the memory that the process has.
 //

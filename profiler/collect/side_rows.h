@@ -1,6 +1,6 @@
 #pragma once
-// What recorders beside the rings say of themselves, as rows: their counts, of which table stat
-// gets what was added since it was last written, and their readings of the clocks.
+// The reports of recorders beside the rings, as rows: their counts, of which table stat gets what
+// was added since it was last written, and their readings of the clocks.
 //
 // Thread contract: attach from any thread, the rest from the collector's.
 
@@ -19,7 +19,7 @@ class SideRows {
 
   // Asks all of them; true: there is something to write.
   bool ask();
-  // What stands in the file stays behind by these until written() is called.
+  // The file stays behind by these until written() is called.
   void add_to(std::vector<rundb::StatRow>& stats, std::vector<rundb::ClockRow>& clocks) const;
   void written();
 

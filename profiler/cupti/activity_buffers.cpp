@@ -183,7 +183,7 @@ void ActivityBuffers::close() {
   {
     MutexLock lock(mutex_);
     closed_ = true;
-    // What was handed back and not taken is given up with the pool.
+    // Buffers that were handed back and not taken are given up with the pool.
     for (const std::uint8_t* data : completed_) {
       Buffer* buffer = find(data);
       buffer->state = State::idle;

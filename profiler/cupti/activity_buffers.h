@@ -58,7 +58,7 @@ class ActivityBuffers {
   static void on_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* record_count_max);
   static void on_completed(std::uint8_t* buffer, std::size_t size, std::size_t valid_bytes);
 
-  // What the callbacks do. A refused request gets a null buffer of size 0.
+  // The work of the callbacks. A refused request gets a null buffer of size 0.
   void request(std::uint8_t** buffer, std::size_t* size) noexcept;
   void complete(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
 

@@ -1,8 +1,8 @@
 #pragma once
-// What is known of a correlation id, by which CUPTI joins a call of the CUDA API with what the GPU
-// did for it: when the call began, and the layer and step that the calling thread was in. A call
-// may be told of long before what it launched has run, so an id is remembered for several flushes,
-// and no longer: the table is bounded, and what is forgotten for lack of room is counted.
+// The facts of a correlation id, by which CUPTI joins a call of the CUDA API with what the GPU did
+// for it: when the call began, and the layer and step that the calling thread was in. A call may be
+// told of long before what it launched has run, so an id is remembered for several flushes, and no
+// longer: the table is bounded, and what is forgotten for lack of room is counted.
 //
 // Thread contract: one thread at a time.
 

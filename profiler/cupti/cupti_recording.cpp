@@ -95,7 +95,7 @@ Status set_attributes(const CuptiApi& api, const CuptiOptions& options) {
 }
 
 void disable_kinds(const CuptiApi& api, std::size_t count) {
-  // What cannot be disabled was not enabled; there is nothing to be done about it.
+  // A kind that cannot be disabled was not enabled; there is nothing to be done about it.
   for (std::size_t i = 0; i < count; ++i) api.disable(kKinds[i].kind);
 }
 
@@ -293,7 +293,7 @@ Status CuptiRecording::stop() {
   impl_->stopped = true;
   static_cast<void>(impl_->pass(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));  // kept in first_error
   disable_kinds(impl_->api, std::size(kKinds));
-  // What threads of CUPTI's handed back between the flush and the end of tracing.
+  // Buffers that threads of CUPTI handed back between the flush and the end of tracing.
   static_cast<void>(impl_->pass(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
   impl_->decoder->finish();
   impl_->last_buffer_counts = impl_->buffers->counts();

@@ -1,6 +1,6 @@
 #pragma once
-// What the GPU did, as spans of the run: kernels, copies, memory, waiting, and what the tracing
-// itself cost, through CUPTI's activity records (docs/recording.md).
+// The GPU's work, as spans of the run: kernels, copies, memory, waiting, and the cost of the
+// tracing itself, through CUPTI's activity records (docs/recording.md).
 //
 // One thread of the recording asks CUPTI to flush each flush interval, decodes what came and pushes
 // it into a ring of its own; the run's threads only lend buffers. While the recorder's level is
@@ -52,7 +52,7 @@ struct CuptiOptions {
   std::string library = {};
 };
 
-// What the recording counted of itself; what was lost, and why.
+// The recording's counts of itself; its losses and their reasons.
 using CuptiCount = record::SideCount;
 
 class CuptiRecording final : public record::SideRecorder {
@@ -81,7 +81,7 @@ class CuptiRecording final : public record::SideRecorder {
                                                        const CuptiOptions& options);
   ~CuptiRecording() override;  // stops; an error is lost, so call stop()
 
-  // What the calling thread asks of the GPU from now on belongs to this step, or layer. Regions of
+  // The calling thread's requests to the GPU belong from now on to this step, or layer. Regions of
   // a kind nest. A push that CUPTI refuses is counted.
   Region step_region(std::int32_t step);
   Region layer_region(LayerId layer);

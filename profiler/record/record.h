@@ -1,6 +1,6 @@
 #pragma once
-// What is recorded: fixed-size, trivially copyable records. Links nothing; core writes them into
-// rings (profiler/record/ring.h), profiler/collect drains them into the run database.
+// The records: of fixed size, trivially copyable. Links nothing; core writes them into rings
+// (profiler/record/ring.h), profiler/collect drains them into the run database.
 //
 // A record is one cache line, so a push dirties one line of the ring and never two. A new kind of
 // record is a new struct that begins with its RecordKind and fits the line.

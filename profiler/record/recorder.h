@@ -1,5 +1,5 @@
 #pragma once
-// What a run records with: the recording level, the rings of its threads, and the tables that give
+// The recorder of a run: the recording level, the rings of its threads, and the tables that give
 // names and tracks their ids.
 //
 // Thread contract: every function from any thread. level() is one relaxed load, which is all that

@@ -92,7 +92,7 @@ Status export_table(rundb::Reader& reader, const rundb::TableInfo& table, const 
   return file.close();
 }
 
-// What a spreadsheet would take for a formula and compute, or for the mark of a text and leave out.
+// A text that a spreadsheet would compute as a formula, or whose first mark it would drop.
 bool is_marked(const std::string& text) {
   if (text.empty() || std::string_view("'=+-@\t\r").find(text.front()) == std::string_view::npos)
     return false;

@@ -225,7 +225,7 @@ class Merge {
     return writer_.append(batch);
   }
 
-  // What all of them lost is lost, and what was late on any rank made all steps longer.
+  // Losses of any rank are losses of all, and lateness on any rank made all steps longer.
   Status write_stats() {
     for (const RankRecord& record : records_) {
       rundb::Batch batch;

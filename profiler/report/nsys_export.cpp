@@ -231,8 +231,8 @@ class NsysExport {
     return row(tables_.submissions, ts, ts, global_tid(0), span.id, submit_name_);
   }
 
-  // What crosses a link that devices share goes between host and device; what does not stays with
-  // the device, between its drive and its update engine.
+  // A transfer that crosses a link that devices share goes between host and device; another one
+  // stays with the device, between its drive and its update engine.
   std::int64_t copy_kind(const rundb::SpanRow& span, const analyze::TrackInfo& track) const {
     const auto stage = info_.stages.find(span.name_id);
     if (stage != info_.stages.end() && stage->second.place == "peer") return kPeerToPeer;

@@ -1,6 +1,6 @@
 #pragma once
 // The state of all devices: their memory, streams and events, and what is known of their order.
-// What libtorch sees of it is in guard.cpp, hooks.cpp, allocators.cpp and the kernels.
+// The side that libtorch sees is in guard.cpp, hooks.cpp, allocators.cpp and the kernels.
 //
 // One lock guards everything that is not said to be fixed. It is held for moments: kernels, copies
 // and pauses run without it.
@@ -51,7 +51,7 @@ enum class JobKind : std::uint8_t {
   release,  // of a block
 };
 
-// What a job reads or writes, in addresses as tensors show them.
+// The bytes that a job reads or writes, in addresses as tensors show them.
 struct Use {
   ByteRange range;
   AccessKind kind = AccessKind::read;

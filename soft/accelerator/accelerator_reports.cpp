@@ -1,4 +1,4 @@
-// What is said to people: mistakes of order, what is unfinished, and counts.
+// The messages to people: mistakes of order, unfinished work, and counts.
 
 #include <c10/util/Exception.h>
 

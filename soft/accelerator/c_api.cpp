@@ -22,7 +22,7 @@ const char* kept_text(std::string text) {
   return kept.empty() ? nullptr : kept.c_str();
 }
 
-// What `function` returns, or throws, as a text.
+// The result of `function`, or its exception, as a text.
 template <typename Function>
 const char* text_of(Function&& function) {
   try {

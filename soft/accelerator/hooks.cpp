@@ -1,5 +1,5 @@
-// What libtorch asks of an accelerator beside streams. Random numbers come from the generator of
-// the CPU, whose kernels use them.
+// The functions that libtorch asks of an accelerator, beside streams. Random numbers come from the
+// generator of the CPU, whose kernels use them.
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>

@@ -1,5 +1,5 @@
 #pragma once
-// What happened before what, reckoned with vector clocks when work is enqueued, so that an answer
+// The order of accesses, reckoned with vector clocks when work is enqueued, so that an answer
 // depends on the program and never on how fast a thread was.
 //
 // Thread contract: plain values; accelerator.h's lock guards them.

@@ -1,5 +1,5 @@
 #pragma once
-// What the software accelerator of a process is like, from the text that soft_accelerator.h
+// The settings of a process's software accelerator, from the text that soft_accelerator.h
 // describes.
 //
 // Thread contract: free functions and plain values.

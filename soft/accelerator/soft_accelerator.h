@@ -22,7 +22,7 @@
 //   counters=PATH  a file that the first device's bytes, copies and jobs are written to as the
 //                  program ends: "in_bytes=N", a line each
 //
-// What it reports, beside the errors of libtorch's own kernels:
+// The accelerator reports, beside the errors of libtorch's own kernels:
 //   - a job whose access to device or pinned memory no event orders after an earlier one. Thrown
 //     by the call that enqueues it, and kept: the next synchronize throws it again
 //   - memory that is freed while a stream may still use it (a missing record_stream): kept

@@ -1,5 +1,6 @@
 #pragma once
-// What open() registers with libtorch, one function a file. Nothing is registered before it.
+// The parts that open() registers with libtorch, one function a file. Nothing is registered before
+// it.
 //
 // Thread contract: the thread that calls open(), once.
 

@@ -41,7 +41,7 @@ class Buffer {
   BufferKind kind() const { return kind_; }
   std::uint64_t size_bytes() const { return size_bytes_; }
   std::uint64_t address() const { return address_; }
-  // What the host maps; empty for device_only.
+  // The bytes that the host maps; empty for device_only.
   std::span<std::byte> host_bytes() const { return {host_, host_ == nullptr ? 0 : size_bytes_}; }
   // Empty for a command.
   std::span<std::byte> device_bytes() const;

@@ -21,7 +21,7 @@ xrt_core::device& core_of(xclDeviceHandle handle) {
 
 void say(const std::exception& error) { sluice::soft_smartssd::log_soft_device(error.what()); }
 
-// What `call` returns, or `failed`.
+// The result of `call`, or `failed`.
 template <typename T, typename Call>
 T or_failed(T failed, Call call) {
   try {

@@ -1,6 +1,6 @@
 #pragma once
-// What the host hears of finished runs: each packet's state is set when its time has come, so that
-// runs may be seen to finish in another order than they did.
+// The notices of finished runs to the host: each packet's state is set when its time has come, so
+// that runs may be seen to finish in another order than they did.
 //
 // Thread contract: any thread.
 

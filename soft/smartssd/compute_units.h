@@ -24,7 +24,7 @@ struct Run {
   std::vector<std::uint32_t> registers;
   std::bitset<hls_link::kUnitsMax> eligible;
   std::uint64_t number = 0;  // of the device, 1-based
-  // What the run's number draws from the seed: where memory breaks, how late its notice is.
+  // The draw of the run's number from the seed: where memory breaks, how late its notice is.
   std::uint64_t random = 0;
   bool hangs = false;
   bool breaks_memory = false;

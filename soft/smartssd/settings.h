@@ -1,5 +1,5 @@
 #pragma once
-// What the software SmartSSDs of a process are like, from the text of SLUICE_SOFT_XRT:
+// The settings of a process's software SmartSSDs, from the text of SLUICE_SOFT_XRT:
 //
 //   devices=2;memory_mib=1024;seed=7;completion_delay_us=200;fault=hang@3;fault=allocation~0.01
 //
@@ -51,7 +51,7 @@ struct Settings {
 
 Result<Settings> parse_settings(std::string_view text);
 
-// What the environment says now.
+// The settings that the environment has now.
 Result<Settings> settings_of_environment();
 
 }  // namespace sluice::soft_smartssd

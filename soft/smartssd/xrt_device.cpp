@@ -174,7 +174,7 @@ class XrtDevice final : public xrt_core::device {
     register_axlf(file);
   }
 
-  // What the card has and the model has not.
+  // Functions that the card has and the model lacks.
   void xread(xclAddressSpace, std::uint64_t, void*, std::size_t) const override {
     refuse("raw access");
   }

@@ -24,7 +24,7 @@ std::span<const std::byte> file_at(const axlf* file);
 
 inline constexpr const char* kDeviceName = "sluice_software_smartssd_1";  // no vendor's
 
-// What XRT has of an opening.
+// The device that XRT has of an opening.
 std::shared_ptr<xrt_core::device> make_xrt_device(OpenDevice* handle);
 
 }  // namespace sluice::soft_smartssd

@@ -1,5 +1,5 @@
 #pragma once
-// What the ids in rows stand for: names, tracks and the links that they cross, devices, stages.
+// The meaning of the ids in rows: names, tracks and the links that they cross, devices, stages.
 //
 // Thread contract: that of its reader (storage/rundb/reader.h), which lives longer.
 

@@ -1,5 +1,5 @@
 #pragma once
-// What table `lateness` says of a run's figures: by the emulated clock an operation takes its
+// The meaning of table `lateness` for a run's figures: by the emulated clock an operation takes its
 // modelled time, or longer where this computer's work for it does. Where many did, times, and all
 // that is fitted to them, are partly those of this computer and not of the modelled machine.
 //

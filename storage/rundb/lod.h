@@ -57,15 +57,15 @@ struct LongSpanRow {
   std::int64_t span_id = 0;
 };
 
-// What a batch of spans adds, bins that several spans touch once. All in the order of the table: by
-// level, chunk, track and bin.
+// The rows that a batch of spans adds; a bin that several spans touch comes once. All in the order
+// of the table: by level, chunk, track and bin.
 class LodBatch {
  public:
   void clear();
   void add(const SpanRow& span, int finest_level);
   void add(const LodRow& row);
 
-  // What was added to the bins of one level: of spans, only those added with that finest level.
+  // The additions to the bins of one level: of spans, only those added with that finest level.
   const std::vector<LodRow>& bins_of(int level);
 
   // The bins of all levels, after the last add().

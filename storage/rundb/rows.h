@@ -74,7 +74,7 @@ struct TrackLinkRow {
   Direction direction = Direction::read;
 };
 
-// What a span's name means. Words: docs/rundb_schema.md; "" becomes NULL.
+// The meaning of a span's name. Words: docs/rundb_schema.md; "" becomes NULL.
 struct StageRow {
   std::int64_t name_id = 0;
   std::string kind = {};        // "transfer", "kernel"
@@ -139,7 +139,7 @@ struct LatenessRow {
   TimeNs late_ns = 0;      // by how much longer the late ones took, summed
 };
 
-// What of a step's time was spent on a cause. The rows of a step add up to 1.
+// The share of a step's time that was spent on a cause. The rows of a step add up to 1.
 struct VerdictRow {
   std::int64_t step_id = 0;
   std::string cause = {};
@@ -243,7 +243,7 @@ struct StatRow {
   std::string description = {};
 };
 
-// What is known about a run before its first step.
+// The facts of a run that are known before its first step.
 struct Facts {
   std::vector<MetaRow> meta = {};
   std::vector<DeviceRow> devices = {};
@@ -253,7 +253,7 @@ struct Facts {
   std::vector<KnobRow> knobs = {};
 };
 
-// What becomes visible to readers together.
+// Rows that become visible to readers together.
 struct Batch {
   std::vector<StepRow> steps = {};
   std::vector<SpanRow> spans = {};

@@ -1,5 +1,5 @@
 #pragma once
-// What happened in a stretch of a run: spans, what set them off, samples of counters.
+// The records of a stretch of a run: spans, their causes, samples of counters.
 //
 // Thread contract: that of its reader (storage/rundb/reader.h), which lives longer.
 
@@ -39,7 +39,7 @@ class SpanReader {
 
   // Into those spans, and into some that stand beside them.
   Result<std::vector<FlowRow>> flows_between(TimeNs begin, TimeNs end);
-  // What set a span off, and what it set off; at most `count_max`. Effects are looked for among the
+  // The causes of a span, and its effects; at most `count_max`. Effects are looked for among the
   // spans with ids from `first_id` to `last_id`: table flow is ordered by effect.
   Result<std::vector<SpanRow>> causes_of(std::int64_t span_id, std::int64_t count_max);
   Result<std::vector<SpanRow>> effects_of(std::int64_t span_id, std::int64_t first_id,

@@ -1,6 +1,6 @@
 #pragma once
-// What a timeline is drawn from, at any zoom: levels of detail (storage/rundb/lod.h), long spans,
-// and where spans stand in the file.
+// The rows that a timeline is drawn from, at any zoom: levels of detail (storage/rundb/lod.h), long
+// spans, and where spans stand in the file.
 //
 // Thread contract: that of its reader (storage/rundb/reader.h), which lives longer.
 
@@ -23,7 +23,7 @@ class TimelineReader {
   // That were under way at some time from `begin` to `end`, both included, in order of their begin.
   Result<std::vector<SpanRow>> spans_of_track(std::int64_t track_id, TimeNs begin, TimeNs end);
 
-  // What a track is drawn from at a level, from `begin` to `end`.
+  // The bins that a track is drawn from at a level, from `begin` to `end`.
   Result<std::vector<LodRow>> lod(std::int64_t track_id, int level, TimeNs begin, TimeNs end);
   // Bins of all tracks, in one go; those of a track in order of time.
   Result<std::vector<LodRow>> lod_of_all_tracks(int level, TimeNs begin, TimeNs end);

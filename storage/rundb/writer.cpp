@@ -85,7 +85,8 @@ Status forget_uncommitted_steps(Connection& connection, detail::BatchWriter& bat
   });
 }
 
-// What ended between the last batch and a kill has no rows: the file says how much that was.
+// Steps that ended between the last batch and a kill have no rows: the file says how many they
+// were.
 Status count_unrecorded_steps(Connection& connection, detail::BatchWriter& batches,
                               std::int64_t first_step) {
   return connection.transaction([&]() -> Status {

@@ -31,8 +31,8 @@ enum class ClockOf : std::uint8_t {
   the_batches,   // rows of other files: their clock_snapshot comes with them
 };
 
-// What an endless run keeps in full. Rows of `step` stay, as do the coarser levels of detail
-// (bins of kKeptLodLevel and wider).
+// The part of an endless run that is kept in full. Rows of `step` stay, as do the coarser levels of
+// detail (bins of kKeptLodLevel and wider).
 struct Retention {
   std::int64_t full_steps = 0;  // spans, flows and counters of N steps; 0: of all
   std::int64_t size_bytes = 0;  // that the file may have; fewer steps are kept in full where it

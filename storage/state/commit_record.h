@@ -1,6 +1,6 @@
 #pragma once
-// What makes a new version of the optimizer state current. docs/state_format.md is the page of the
-// bytes.
+// The record that makes a new version of the optimizer state current. docs/state_format.md is the
+// page of the bytes.
 //
 // Thread contract: plain data.
 

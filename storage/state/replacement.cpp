@@ -51,7 +51,7 @@ std::int32_t device_count_in(const std::string& directory) {
   return count;
 }
 
-// What else is kept beside a state (core/offload/residual_file.h, core/session/recipe_history.h).
+// The other files beside a state (core/offload/residual_file.h, core/session/recipe_history.h).
 std::string residual_path(const std::string& directory) { return directory + "/residual.slc"; }
 std::string recipe_path(const std::string& directory) { return directory + "/recipe.slc"; }
 

@@ -19,7 +19,7 @@ Status prepare_replacement(const StateStore::Options& options, std::int32_t devi
 // The replacement's files take the place of those of the state; without a replacement that has
 // been committed nothing happens. May be called again after a crash at any instant.
 Status put_in_place(const StateStore::Options& options);
-// What there is of a replacement goes.
+// All files of a replacement go.
 Status drop_replacement(const StateStore::Options& options);
 // The state's files go, and folders that are empty then. Nothing else in the folder is touched.
 Status remove_state(const StateStore::Options& options);

@@ -81,7 +81,7 @@ class Layout {
   const Geometry& geometry() const { return geometry_; }
   SlotId current(SubgroupId subgroup) const { return current_[index_of(subgroup)]; }
   DeviceId device(SubgroupId subgroup) const { return current(subgroup).device; }
-  // What take_next gave since the last commit() or abandon(), or kNoSlot.
+  // The slot that take_next gave since the last commit() or abandon(), or kNoSlot.
   SlotId next(SubgroupId subgroup) const { return next_[index_of(subgroup)]; }
   std::int32_t slot_count(DeviceId device) const { return slot_count_[index_of(device)]; }
 

@@ -22,7 +22,7 @@ using detail::CommitLog;
 using detail::Disk;
 using detail::StateLock;
 
-// What an open state consists of. Without a lock and a disk it is read-only.
+// The parts of an open state. Without a lock and a disk it is read-only.
 struct Parts {
   std::optional<StateLock> lock;
   std::unique_ptr<Disk> disk;

@@ -41,7 +41,8 @@ struct StateIdentity {
   Share share = {};                         // what of the model it is, where many ranks have parts
 };
 
-// What creation reserves: two to train with, or one to keep (storage/state/snapshot.h).
+// The versions that creation reserves: two to train with, or one to keep
+// (storage/state/snapshot.h).
 enum class Versions { two, one };
 
 class StateStore {

@@ -24,7 +24,7 @@ struct CollectiveTimingOptions {
   std::function<Result<TimeNs>(const collective::Call&)> time_call = {};
   // Empty: the machine's. For tests.
   std::function<TimeNs()> now_ns = {};
-  // What is measured, the share that is done and how much time is left; may be empty.
+  // The measurement under way, the share that is done and how much time is left; may be empty.
   std::function<void(std::string_view what, double share, double left_seconds)> on_progress = {};
 };
 

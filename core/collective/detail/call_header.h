@@ -1,6 +1,6 @@
 #pragma once
-// What ranks tell each other about a call before its bytes move: that all ask for the same, and the
-// number of an agreement.
+// The message that ranks send each other about a call before its bytes move: that all ask for the
+// same, and the number of an agreement.
 //
 // Thread contract: plain data and free functions, any thread.
 

@@ -17,7 +17,7 @@ struct Current {
 // libtorch calls plain functions. Written while autograd runs nothing.
 Current the_current{nullptr, kNoLayer};
 std::atomic<const Current*> current{nullptr};
-// What is called within a node, or by whoever calls autograd, is in a region already.
+// A function called within a node, or by whoever calls autograd, is in a region already.
 thread_local bool is_in_region = false;
 
 struct OpenRegion final : at::ObserverContext {

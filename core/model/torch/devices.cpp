@@ -20,7 +20,7 @@ namespace {
 
 // ---- the software accelerator
 
-// What libsluice_soft_accelerator.so offers (soft/accelerator/soft_accelerator.h).
+// The functions that libsluice_soft_accelerator.so offers (soft/accelerator/soft_accelerator.h).
 struct SoftLibrary {
   const char* (*open)(const char* settings) = nullptr;
   void (*set_cap)(int device, std::int64_t bytes) = nullptr;
@@ -77,8 +77,9 @@ Status open_soft(const DeviceOptions& options) {
 // 13.0).
 constexpr std::int64_t kCudaLibraryBytes = 1'200'000'000;
 
-// What libtorch gives cuBLAS for each thread and stream that multiplies: 32 MiB from Hopper on, 8
-// MiB before (ATen/cuda/CublasHandlePool.cpp). Forward and backward are launched by a thread each.
+// The memory that libtorch gives cuBLAS for each thread and stream that multiplies: 32 MiB from
+// Hopper on, 8 MiB before (ATen/cuda/CublasHandlePool.cpp). Forward and backward are launched by a
+// thread each.
 constexpr std::int64_t kWorkspaceBytes = std::int64_t{32} << 20;
 constexpr std::int64_t kProductThreads = 2;
 
@@ -120,7 +121,7 @@ std::string_view kind_text(DeviceKind kind) {
   return kind == DeviceKind::soft ? "SOFTWARE ACCELERATOR" : "GPU";
 }
 
-// What libtorch's allocator of pinned memory gives, in whole pages and zeroed.
+// The memory that libtorch's allocator of pinned memory gives, in whole pages and zeroed.
 class TorchPinnedMemory final : public io::PinnedMemory {
  public:
   explicit TorchPinnedMemory(at::Device device) : device_(device) {}

@@ -46,14 +46,14 @@ bool computes_on_processor(at::Device device);
 // Upper bound of the host memory that the device's driver and kernels take, beside libtorch's own.
 std::int64_t library_bytes_of(at::Device device);
 
-// What libtorch takes for itself of the device's memory: upper bounds.
+// The device memory that libtorch takes for itself: upper bounds.
 struct DeviceOwnMemory {
   std::int64_t workspace_bytes = 0;  // of matrix products
   std::int64_t segment_bytes = 0;    // begun by the allocator and not filled
 };
 DeviceOwnMemory own_memory_of(at::Device device);
 
-// What a stream is for.
+// The use of a stream.
 enum class StreamRole : std::uint8_t { compute, in, out };
 
 // A function of the CUDA runtime that libtorch has loaded, which needs no header of it; null: there

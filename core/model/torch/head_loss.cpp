@@ -20,7 +20,7 @@ constexpr std::int64_t kCachedElements = std::int64_t{1} << 19;
 // ms were kernels (H100, 4096 tokens).
 constexpr std::int64_t kLaunchedElements = std::int64_t{1} << 23;
 
-// What there is of a piece at once: it, its exponentials, magnitudes and what is made of those.
+// The arrays of a piece at once: it, its exponentials, magnitudes and what is made of those.
 constexpr std::int64_t kArraysOfAPiece = 4;
 
 std::int64_t piece_elements(at::Device device) {

@@ -28,7 +28,7 @@ bool has_capability(const char* name) {
   return found != capabilities.end() && found->second.isBool() && found->second.toBool();
 }
 
-// What oneDNN, which libtorch asks, has kernels of its own for.
+// The types for which oneDNN, which libtorch asks, has kernels of its own.
 bool has_products_of(at::ScalarType dtype) {
 #if defined(__x86_64__)
   if (dtype == at::kBFloat16)

@@ -25,7 +25,7 @@ Result<io::PinnedBuffer> RegisteredMemory::allocate(std::int64_t size_bytes) {
   }
   return io::PinnedBuffer(
       io::PageAlignedBuffer::adopt(bytes, [memory, give_back = runtime_.give_back] {
-        // What fails here fails as the program ends, when the runtime is gone.
+        // A failure here comes as the program ends, when the runtime is gone.
         static_cast<void>(give_back(memory->bytes().data()));
         *memory = {};
       }));

@@ -39,7 +39,7 @@ at::Tensor bytes_of(const c10::Storage& storage, BytePart part) {
   return bytes;
 }
 
-// What of the bytes from `first` on is in the part; empty: nothing.
+// The bytes from `first` on that are in the part; empty: nothing.
 BytePart within(BytePart part, std::int64_t first, std::int64_t size_bytes) {
   const std::int64_t begin = std::max(part.first_byte, first);
   const std::int64_t end = std::min(part.first_byte + part.size_bytes, first + size_bytes);
@@ -116,7 +116,7 @@ void SavedBlocks::list_blocks() {
   blocks_.push_back({is_on_device() ? staged : gathered_.bytes().data(), small_bytes_});
 }
 
-// What lies nowhere yet: the small ones, or of a device's all.
+// The storages without a place yet: the small ones, or all of a device's.
 Status SavedBlocks::take_room() {
   if (!is_on_device()) {
     if (small_bytes_ == 0) return ok_status();

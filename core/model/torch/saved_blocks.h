@@ -1,7 +1,7 @@
 #pragma once
-// What one layer of one micro-batch keeps, as blocks of bytes that can leave memory and come back.
-// The tensors stay as they are, without their bytes meanwhile: a storage's memory is taken from
-// under them and put back, so whoever holds a tensor of it need not know.
+// The tensors that one layer of one micro-batch keeps, as blocks of bytes that can leave memory and
+// come back. The tensors stay as they are, without their bytes meanwhile: a storage's memory is
+// taken from under them and put back, so whoever holds a tensor of it need not know.
 //
 // A block is a storage, so views of one are one. Small storages are gathered in a block of their
 // own, since a transfer needs whole pages. Where the storages are a device's, the blocks lie in

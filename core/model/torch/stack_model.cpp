@@ -94,7 +94,7 @@ void StackModel::make_room_for_logits(Room& room) const {
   }
 }
 
-// What the last step has left of it goes first: it may be large.
+// The memory that the last step has left goes first: it may be large.
 Status StackModel::choose_activations(const LayerActivations& activations) {
   return at_torch_border("making room for activations", [&] {
     options_.activations = activations;
@@ -304,7 +304,8 @@ void StackModel::launch_backward(LayerId layer, int micro_step, double gradient_
   writer.finish();
 }
 
-// What forward kept, no longer held by the micro-batch; with recompute, the layer is run again.
+// The tensors that forward kept, no longer held by the micro-batch; with recompute, the layer is
+// run again.
 StackModel::KeptLayer StackModel::take_layer(LayerId layer, MicroBatch& micro) const {
   KeptLayer kept =
       std::exchange(micro.layers[static_cast<std::size_t>(index_of(layer))], KeptLayer{});

@@ -73,7 +73,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   Status restore(LayerId layer, int micro_step) override;
   void forget(LayerId layer, int micro_step) override;
 
-  // What a layer keeps from forward to backward; no `output` where it is recomputed.
+  // The tensors that a layer keeps from forward to backward; no `output` where it is recomputed.
   struct KeptLayer {
     at::Tensor input;
     at::Tensor output;
@@ -82,7 +82,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     std::int64_t first = 0;
     std::int64_t count = 0;
   };
-  // What a micro-batch has for all of the run.
+  // The memory that a micro-batch has for all of the run.
   struct Room {
     NumbersPlaces numbers;
     // All tokens' logits; undefined where the head is recomputed.
@@ -95,7 +95,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     BatchUse use = BatchUse::training;
     BatchNumbers numbers;
     std::vector<KeptLayer> layers;  // blocks and head; index = LayerId (0 stays empty)
-    // What of it leaves memory. Outlives the layer's KeptLayer where a write of it does.
+    // The part of it that leaves memory. Outlives the layer's KeptLayer where a write of it does.
     std::vector<SavedBlocks> saved;
     std::vector<HeadChunk> head_chunks;
     // In the room for them. From forward to backward of the head the logits, then their gradient.

@@ -17,10 +17,10 @@ class StagingMemory {
  public:
   explicit StagingMemory(io::PinnedMemory& pinned) : pinned_(pinned) {}
 
-  // What it holds is of no meaning. Errors: ErrorCode::memory.
+  // The content of a buffer has no meaning. Errors: ErrorCode::memory.
   Result<io::PinnedBuffer> take(std::int64_t size_bytes);
   void give_back(io::PinnedBuffer buffer);
-  // What nobody has taken goes back to the system.
+  // Memory that nobody has taken goes back to the system.
   void free_unused();
 
  private:

@@ -17,7 +17,7 @@
 
 namespace sluice::model {
 
-// What a layer is computed with, beside its input and its parameters.
+// The context that a layer is computed in, beside its input and its parameters.
 struct LayerContext {
   const ModelShape& shape;
   WindowShape window;

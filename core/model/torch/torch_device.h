@@ -23,7 +23,7 @@
 
 namespace sluice::model {
 
-// What a device holds beside what the model computes with.
+// The memory that a device holds beside that for computing the model.
 MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& options,
                                 at::Device device);
 

@@ -44,7 +44,7 @@ std::int64_t selection_bytes(const DeviceSelection& selection) {
 
 at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.view(at::kByte); }
 
-// What `part` of two arrays, one behind the other, has of the first and of the second.
+// The bytes of `part` in the first and in the second of two arrays, one behind the other.
 std::array<BytePart, 2> halves_of(BytePart part, std::int64_t half_bytes) {
   const std::int64_t end = part.first_byte + part.size_bytes;
   const std::int64_t first_end = std::min(end, half_bytes);
@@ -79,7 +79,7 @@ Status TorchGradients::prepare(const DeviceSelection& selection) {
   });
 }
 
-// What was goes before what will be is taken.
+// Old memory goes before new memory is taken.
 void TorchGradients::take_memory() {
   const at::TensorOptions options(parts_.device);
   const auto take = [&](at::Tensor& place, std::int64_t count, at::ScalarType dtype,

@@ -18,7 +18,7 @@
 
 namespace sluice::model {
 
-// What gradient work takes on a device.
+// The memory that gradient work takes on a device.
 MemoryItems torch_gradient_memory(const FlatLayout& layout, const DeviceSelection& selection);
 
 class TorchGradients final : public GradientDevice {

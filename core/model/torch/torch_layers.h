@@ -1,7 +1,7 @@
 #pragma once
-// What a model in libtorch offers to the device that it computes on, beside TrainableModel: its
-// layers' parameters lie where they are bound, and its layers are launched onto the calling
-// thread's current stream, which is not waited for. Every architecture is one.
+// The interface that a model in libtorch offers to the device that it computes on, beside
+// TrainableModel: its layers' parameters lie where they are bound, and its layers are launched onto
+// the calling thread's current stream, which is not waited for. Every architecture is one.
 //
 // Thread contract: bind() before anything is launched; launch_*() from the device's launching
 // thread, the rest as TrainableModel. libtorch's exceptions go through: the device's border is
@@ -36,7 +36,7 @@ class TorchLayers {
   // One fp64 value, there once the last layer has gone forward; and what has come of it.
   virtual const at::Tensor& loss_sum(int micro_step) const = 0;
   virtual const at::Tensor& loss_sum_in_host_memory(int micro_step) const = 0;
-  // What the layer keeps of a micro-batch and may leave the device.
+  // The tensors that the layer keeps of a micro-batch and that may leave the device.
   virtual SavedBlocks& saved_blocks(LayerId layer, int micro_step) = 0;
 };
 

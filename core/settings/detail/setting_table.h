@@ -48,7 +48,7 @@ struct Setting {
   bool required = false;
 };
 
-// What a TOML file can say, and what the text of a --set becomes.
+// A value that a TOML file can say, and that the text of a --set becomes.
 using Value = std::variant<bool, std::int64_t, double, std::string>;
 
 std::span<const Setting> setting_table();

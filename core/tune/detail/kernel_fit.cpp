@@ -65,7 +65,7 @@ class KernelFit {
     const KernelCharge& charge = charged_.kernels.at(key_of(kernel));
     const double launch_seconds = static_cast<double>(engine(charge.engine).launch_ns) / 1e9;
     const double charged_seconds = charge.mean_seconds() - launch_seconds;
-    // What is charged its launch alone says nothing of a rate.
+    // A kernel that is charged its launch alone says nothing of a rate.
     if (charged_seconds <= 0) return;
     const double recorded_seconds = own_seconds - launch_seconds;
     const runtime::StageRate rate = runtime::stage_info(kernel.stage).rate;
@@ -73,7 +73,7 @@ class KernelFit {
       add_layer(kernel, charged_seconds, recorded_seconds);
       return;
     }
-    // What computes checks gradients at the rate that its layers say more of.
+    // The compute engine checks gradients at the rate that its layers say more of.
     if (rate == runtime::StageRate::stage && charge.engine == plan_.platform.compute_engine) return;
     KernelTimes& times = kernels_[{charge.engine, rate_key(rate, engine(charge.engine))}];
     times.charged_seconds += charged_seconds;

@@ -1,5 +1,5 @@
 #pragma once
-// What the recorded transfers took of the host processor's time, as the platform has it
+// The host processor's time that the recorded transfers took, as the platform has it
 // (processor_bandwidth): kernels that ran meanwhile had the rest, and their rates are no slower for
 // it.
 //

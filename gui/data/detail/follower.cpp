@@ -161,7 +161,7 @@ class StepsCopy {
   std::int64_t validation_mark_ = 0;  // by which that table is known from what it was
 };
 
-// What was read of one file; begun anew when another one takes its place.
+// The copy of one file; begun anew when another one takes its place.
 struct FileCopy {
   FactsCopy facts;
   StepsCopy steps;
@@ -252,7 +252,7 @@ class Follower {
     return look(channel_->requests());
   }
 
-  // What was read stays on the screen; the reason is shown with it.
+  // The copy stays on the screen; the reason is shown with it.
   void give_up(const std::string& why) {
     reader_ = nullptr;
     if (problem_ == why) return;

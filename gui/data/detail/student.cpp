@@ -84,7 +84,7 @@ class Student {
     return ok_status();
   }
 
-  // What somebody looks at comes at once, in one go: it is seldom the most of a run.
+  // A range that somebody looks at comes at once, in one go: it is seldom the most of a run.
   Status scan_range(const RunSnapshot& run, const ScanRange& range) {
     if (range == ScanRange()) return ok_status();
     const bool is_other = !(range == range_scan_.range());

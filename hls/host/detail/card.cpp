@@ -63,7 +63,7 @@ Result<xrt::memory_group> bank_of(const Card& card, const std::string& path) {
                     path, banks.front(), banks.back());
 }
 
-// What a card does not tell is no reason to fail.
+// A fact that a card does not tell is no reason to fail.
 template <xrt::info::device kWhat>
 std::string told(const xrt::device& device) {
   const auto text = xrt_call("asking a card", [&] { return device.get_info<kWhat>(); });

@@ -32,7 +32,7 @@ struct KernelFile {
 Result<KernelFile> read_kernel_file(const std::string& path,
                                     std::optional<optimizer::RuleKind> rule);
 
-// What XRT says of a card before it is programmed.
+// The facts that XRT has of a card before it is programmed.
 struct CardFacts {
   std::string name;     // of its shell: "xilinx_u2_gen3x4_xdma_gc_2_202110_1"
   std::string address;  // of PCI: "0000:40:00.1"; empty where XRT knows none

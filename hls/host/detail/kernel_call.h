@@ -34,7 +34,7 @@ struct KernelCall {
   }
 };
 
-// What a run may call: an update kernel a rule, and the checksum.
+// The kernels that a run may call: an update kernel a rule, and the checksum.
 const char* update_kernel_name(optimizer::RuleKind rule);
 inline constexpr const char* kChecksumKernel = "checksum";
 
@@ -47,8 +47,8 @@ KernelCall checksum_call(const csd::GradientChunkCheck& chunk);
 inline constexpr std::size_t kResultBytes = 192;
 using ResultBytes = std::span<const std::byte, kResultBytes>;
 
-// What an update's result says: ok with the new checksums, or why it is worthless, in the words of
-// core/csd. `kernel` is named where the kernel itself is at odds with the host.
+// The meaning of an update's result: ok with the new checksums, or why it is worthless, in the
+// words of core/csd. `kernel` is named where the kernel itself is at odds with the host.
 Status take_update_result(const csd::UpdateOrder& order, const char* kernel, ResultBytes result,
                           csd::UpdatedChecksums& updated);
 std::uint64_t checksum_result(ResultBytes result);

@@ -35,7 +35,7 @@ class UpdateRuns {
   Status start(const csd::UpdateOrder& order, const RoleBuffers& buffers,
                std::int64_t gradient_bytes, csd::UpdatedChecksums& updated,
                runtime::Completion completion);
-  // What became of the update that fills `updated`, once its end was noted.
+  // The outcome of the update that fills `updated`, once its end was noted.
   Status finish(const csd::UpdatedChecksums& updated, Status noted);
   // Aborts what still runs. False: it could not be ended within `timeout_ns`, and touches its
   // buffers as long as it likes; nothing of this object may go then.

@@ -34,7 +34,7 @@ auto xrt_call(std::string_view what, const Call& call) -> Result<std::invoke_res
   }
 }
 
-// What the state in which a run ended means (ert_cmd_state), with what to do.
+// The meaning of the state in which a run ended (ert_cmd_state), and what to do.
 std::string run_state_text(int state);
 
 }  // namespace sluice::hls_host

@@ -13,7 +13,7 @@
 
 namespace sluice::hls_host {
 
-// What the devices of a run have in common.
+// The list of cards that the devices of a run share.
 struct CardList {
   std::vector<CardFacts> cards;  // in XRT's order
   bool has_said_unchecked = false;

@@ -54,7 +54,7 @@ Result<csd::DeviceMemory::Taken> XrtMemory::take(std::int64_t size_bytes,
   piece.host_side = {static_cast<std::byte*>(mapped), size_of(size_bytes)};
   pieces_.push_back(std::move(piece));
   const Piece& kept = pieces_.back();
-  // What the host has beside a normal buffer is not the buffer.
+  // The host's memory beside a normal buffer is not the buffer.
   return Taken{static_cast<std::int32_t>(pieces_.size()) - 1,
                kept.is_window ? kept.host_side : std::span<std::byte>()};
 }

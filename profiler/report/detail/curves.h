@@ -24,7 +24,7 @@ std::vector<std::size_t> drawn_steps(const std::vector<rundb::StepRow>& steps,
 nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps,
                                    const std::vector<rundb::ValidationRow>& validations);
 
-// What steps divide into: forward, backward and update, as means of neighbouring steps.
+// The parts of steps: forward, backward and update, as means of neighbouring steps.
 Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader, const analyze::RunInfo& info,
                                            const std::vector<rundb::StepRow>& steps,
                                            const std::string& why_unknown);

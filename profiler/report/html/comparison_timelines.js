@@ -33,7 +33,7 @@ class PairedTimeline extends Timeline {
     a.reset();
   }
 
-  // What either step has, so that the longer one fits.
+  // The time that either step has, so that the longer one fits.
   reset() {
     let low = 0;
     let high = 0;

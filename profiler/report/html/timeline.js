@@ -41,7 +41,7 @@ class Timeline {
   }
 
   reset() {
-    // What began before the step or ends after it is shown as far as it reaches, up to a tenth.
+    // A span that begins before the step or ends after it is shown in full, up to a tenth.
     const dur = this.step.dur || 1;
     let low = 0;
     let high = dur;
@@ -122,7 +122,7 @@ class Timeline {
     actions[event.key]();
   }
 
-  // What is under the pointer ---------------------------------------------------------------------
+  // The items under the pointer -------------------------------------------------------------------
 
   hover(event, x, y) {
     const isIn = (row) => row !== null && y >= row.y && y < row.y + row.height;

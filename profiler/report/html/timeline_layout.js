@@ -18,7 +18,7 @@ function spanOf(run,
     lane, ts, dur, waited, bytes: byteCount, padding, subgroup, layer, step, cause };
 }
 
-// What is no stage has the colour of its track: of a GPU's kernels neighbours differ a little.
+// A span that is no stage has its track's colour: of a GPU's kernels neighbours differ a little.
 function colourOf(span) {
   const { name, track } = span;
   if (stageColours.has(name)) return stageColours.get(name);

@@ -19,7 +19,7 @@ function drawLosses() {
   }
 }
 
-// What figures rest on, where they stand; nothing where there is nothing to say.
+// The basis of figures, where they stand; nothing where there is nothing to say.
 function sayLate(id, words) {
   byId(id).hidden = words === '';
   byId(id).textContent = words;

@@ -47,7 +47,7 @@ class SlotTable {
     finished_.push(slot);
   }
 
-  // What finished first goes out first; the slots are free again.
+  // The transfer that finished first goes out first; the slots are free again.
   std::size_t hand_out(std::span<IoCompletion> completions) {
     const std::size_t count = std::min(completions.size(), finished_.size());
     for (IoCompletion& completion : completions.first(count)) {

@@ -11,7 +11,7 @@
 
 namespace sluice::io::detail {
 
-// What the kernel is asked for at once: the rest of a transfer, or its beginning.
+// The part that the kernel is asked for at once: the rest of a transfer, or its beginning.
 struct Attempt {
   std::int64_t offset_bytes = 0;
   std::byte* data = nullptr;

@@ -30,7 +30,7 @@ namespace sluice::rundb {
 
 enum class SqlType : std::uint8_t { integer, real, text };
 
-// What an integer may be that is read from a file of anybody's. Within these bounds the sums and
+// The values of an integer that is read from a file of anybody's. Within these bounds the sums and
 // differences that readers make stay within 64 bits, and ids fit the types that they become.
 enum class Bound : std::uint8_t {
   any,     // only compared

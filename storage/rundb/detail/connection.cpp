@@ -64,8 +64,8 @@ bool is_at_file_limit(const std::string& path) {
   return false;
 }
 
-// What the kernel said, where SQLite asked it for something; 0: nothing. SQLite keeps no reason why
-// a commit could not be written.
+// The kernel's error, where SQLite asked it for something; 0: none. SQLite keeps no reason why a
+// commit could not be written.
 int system_error_number(const std::string& path, sqlite3* database, int primary_code) {
   const bool is_of_the_kernel = primary_code == SQLITE_CANTOPEN || primary_code == SQLITE_IOERR;
   if (database == nullptr || !is_of_the_kernel) return 0;

@@ -80,7 +80,7 @@ class Statement {
   int bind_cell(int index, const Cell& value);                 // the same
   Error bind_error(int code) const;
 
-  // What parameter `index` holds, if it is an integer or NULL; `unknown` before it was bound.
+  // The value of parameter `index`, if it is an integer or NULL; `unknown` before it was bound.
   struct Bound {
     enum class Kind : std::uint8_t { unknown, integer, null };
     std::int64_t value = 0;
@@ -117,8 +117,8 @@ class Connection {
   }
 
   void set_busy_timeout_ms(int timeout_ms);
-  // What runs ends with ErrorCode::cancelled once `stops` says so. It is asked every few thousand
-  // of SQLite's instructions, by the connection's thread; {}: nobody is asked.
+  // A running statement ends with ErrorCode::cancelled once `stops` says so. It is asked every few
+  // thousand of SQLite's instructions, by the connection's thread; {}: nobody is asked.
   void end_if(Stops stops);
   const std::string& path() const { return path_; }
 

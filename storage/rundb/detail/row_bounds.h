@@ -1,7 +1,7 @@
 #pragma once
-// What a row of a run database can hold. The tables are STRICT, but any program can write any
-// number into them. A column's bound stands in its declaration (storage/rundb/detail/tables.h);
-// here is what holds between the columns of a row.
+// The values that a row of a run database can hold. The tables are STRICT, but any program can
+// write any number into them. A column's bound stands in its declaration
+// (storage/rundb/detail/tables.h); here is what holds between the columns of a row.
 //
 // Thread contract: free functions.
 

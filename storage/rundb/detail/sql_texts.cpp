@@ -53,7 +53,7 @@ std::string in_marks(std::size_t count) {
   return fmt::format("{}", fmt::join(std::vector<std::string_view>(count, "?"), ", "));
 }
 
-// What a place asks for: "row span but id".
+// The text that a place asks for: "row span but id".
 std::string filled(std::string_view place) {
   const auto take_word = [&place] {
     const std::string_view word = place.substr(0, place.find(' '));

@@ -23,7 +23,7 @@ namespace sluice::rundb::detail {
 std::string_view read_sql(std::string_view name);
 std::string_view write_sql(std::string_view name);
 
-// What stands beside the rows, as data.
+// The declarations of the tables, as data.
 struct DeclaredColumn {
   std::string_view name;  // "ts", or "knob.name" of another table
   SqlType type = SqlType::integer;

@@ -78,7 +78,7 @@ Result<WriterLock> WriterLock::acquire(const std::string& database_path) {
 }
 
 void WriterLock::release_space() {
-  // What it is for may fail without it, and says so then.
+  // The write that needs the space may fail without it, and says so then.
   if (::ftruncate(descriptor_, 0) != 0) return;
 }
 

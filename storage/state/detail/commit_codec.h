@@ -27,7 +27,7 @@ void encode_record(const FileHeader& log_header, std::uint64_t sequence, const C
 // Whether nothing was written to the area, or what was written was withdrawn.
 bool is_empty_area(std::span<const std::byte> area);
 
-// What is wrong with a damaged area is the whole message: the caller knows file and offset.
+// The fault of a damaged area is the whole message: the caller knows file and offset.
 Result<SequencedRecord> decode_record(const FileHeader& log_header, int area_index,
                                       std::span<const std::byte> area);
 

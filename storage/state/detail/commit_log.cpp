@@ -128,8 +128,8 @@ Status CommitLog::return_to(Disk& disk, std::int64_t step) {
   return ok_status();
 }
 
-// What came of a failed write or sync is unknown: a later open must not find the record, since its
-// slots will be written again.
+// The outcome of a failed write or sync is unknown: a later open must not find the record, since
+// its slots will be written again.
 Status CommitLog::withdraw(Disk& disk, std::int64_t offset_bytes, const Error& cause) {
   const Status withdrawn = clear(disk, offset_bytes);
   if (withdrawn.ok())

@@ -16,7 +16,7 @@
 namespace sluice::state::detail {
 namespace {
 
-// What the holder wrote; empty if it has not come to that yet.
+// The text that the holder wrote; empty if it has not come to that yet.
 std::string holder(int fd) {
   std::array<char, 32> text{};
   const ssize_t length = pread(fd, text.data(), text.size(), 0);
