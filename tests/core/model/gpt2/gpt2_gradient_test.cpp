@@ -6,32 +6,12 @@
 
 #include "tests/core/model/gpt2/batches.h"
 #include "tests/core/model/gpt2/plain_gpt2.h"
+#include "tests/core/model/gradient_distance.h"
 
 namespace sluice::model {
 namespace {
 
 constexpr double kWeightScale = 4;
-
-// |a - b| / |b| over a range.
-double distance(std::span<const float> a, std::span<const float> b) {
-  double difference = 0, length = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-    length += double{b[i]} * b[i];
-  }
-  return std::sqrt(difference / length);
-}
-
-void check_tensors(const ModelShape& shape, const std::vector<float>& gradient,
-                   const std::vector<float>& expected, double tolerance) {
-  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
-    const auto range = [&](const std::vector<float>& all) {
-      return std::span(all).subspan(tensor.first, tensor.count);
-    };
-    INFO(tensor.name);
-    CHECK(distance(range(gradient), range(expected)) < tolerance);
-  }
-}
 
 TEST_CASE("bf16 gradients of every tensor are those of plain GPT-2") {
   Gpt2Run run(kSmall, {.batch = 3, .sequence = 20}, kWeightScale);

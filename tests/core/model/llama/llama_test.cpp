@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/core/model/gpt2/batches.h"
+#include "tests/core/model/gradient_distance.h"
 #include "tests/core/model/llama/fixture.h"
 #include "tests/core/model/llama/plain_llama.h"
 #include "tests/core/model/trainable_model_conformance.h"
@@ -34,28 +35,6 @@ ModelShape of_fixture() {
   shape.kv_heads = 2;
   shape.ffn = 24;
   return shape;
-}
-
-// |a - b| / |b| over a range.
-double distance(std::span<const float> a, std::span<const float> b) {
-  double difference = 0, length = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-    length += double{b[i]} * b[i];
-  }
-  return std::sqrt(difference / length);
-}
-
-void check_tensors(const ModelShape& shape, const std::vector<float>& gradient,
-                   const std::vector<float>& expected, double tolerance) {
-  REQUIRE(gradient.size() == expected.size());
-  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
-    const auto range = [&](const std::vector<float>& all) {
-      return std::span(all).subspan(tensor.first, tensor.count);
-    };
-    INFO(tensor.name);
-    CHECK(distance(range(gradient), range(expected)) < tolerance);
-  }
 }
 
 std::vector<float> widened(std::span<const std::uint16_t> values, Float16Kind kind) {

@@ -1,0 +1,37 @@
+#pragma once
+// How far gradients are from those of a plain model, tensor by tensor.
+//
+// Thread contract: free functions; check_tensors() within a test case.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "core/model/model_shape.h"
+
+namespace sluice::model {
+
+// |a - b| / |b| over a range.
+inline double distance(std::span<const float> a, std::span<const float> b) {
+  double difference = 0, length = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
+    length += double{b[i]} * b[i];
+  }
+  return std::sqrt(difference / length);
+}
+
+inline void check_tensors(const ModelShape& shape, const std::vector<float>& gradient,
+                          const std::vector<float>& expected, double tolerance) {
+  REQUIRE(gradient.size() == expected.size());
+  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
+    const auto range = [&](const std::vector<float>& all) {
+      return std::span(all).subspan(tensor.first, tensor.count);
+    };
+    INFO(tensor.name);
+    CHECK(distance(range(gradient), range(expected)) < tolerance);
+  }
+}
+
+}  // namespace sluice::model
