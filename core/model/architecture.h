@@ -46,7 +46,7 @@ struct LayerKind {
   void (*add_tensors)(LayoutBuilder& builder, const std::string& layer, const ModelShape& shape);
   // The tensors that its forward makes, in the order in which forward saves them, without logits.
   std::vector<MadeTensor> (*made)(const ModelShape& shape);
-  std::vector<Product> (*products)(const ModelShape& shape);
+  std::vector<Product> (*products)(const ModelShape& shape) = nullptr;      // null: none
   std::vector<Attention> (*attentions)(const ModelShape& shape) = nullptr;  // null: none
   // Values that it makes once a sequence, not once a token; null: none.
   std::int64_t (*sequence_values)(const ModelShape& shape) = nullptr;

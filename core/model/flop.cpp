@@ -26,13 +26,17 @@ double rows_of(Rows rows, const Extent& extent) {
 
 double pairs_share(const Attention& attention) { return attention.looks_back_only ? 0.5 : 1; }
 
+std::vector<Product> products_of(const LayerKind& kind, const ModelShape& shape) {
+  return kind.products != nullptr ? kind.products(shape) : std::vector<Product>{};
+}
+
 std::vector<Attention> attentions_of(const LayerKind& kind, const ModelShape& shape) {
   return kind.attentions != nullptr ? kind.attentions(shape) : std::vector<Attention>{};
 }
 
 double flop_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
   double flop = 0;
-  for (const Product& product : kind.products(shape)) {
+  for (const Product& product : products_of(kind, shape)) {
     flop += 2 * rows_of(product.rows, extent) * static_cast<double>(product.in) *
             static_cast<double>(product.out);
   }
@@ -56,7 +60,7 @@ double elements_of(const LayerKind& kind, const ModelShape& shape, const Extent&
 // The elements of the matrices.
 double weights_of(const LayerKind& kind, const ModelShape& shape) {
   double weights = 0;
-  for (const Product& product : kind.products(shape)) {
+  for (const Product& product : products_of(kind, shape)) {
     weights += static_cast<double>(product.in) * static_cast<double>(product.out);
   }
   return weights;

@@ -1,11 +1,6 @@
 #include "core/model/made_tensors.h"
 
 namespace sluice::model {
-namespace {
-
-constexpr std::int64_t kFp32Bytes = 4;
-
-}  // namespace
 
 MadeTensors::MadeTensors(std::int64_t input_width)
     : tensors_{{"input", input_width, MadeUse::input}} {}

@@ -21,6 +21,8 @@
 
 namespace sluice::model {
 
+inline constexpr std::int64_t kFp32Bytes = 4;
+
 enum class MadeUse : std::uint8_t {
   input,      // the layer before made it; backward needs it
   kept,       // backward needs it

@@ -43,8 +43,9 @@ MAY_USE = {
     "hls/kernels": {"hls/sim"},
     "hls/link": {"base"},
     # Software that stands in for hardware, behind the libraries of the hardware's vendors.
-    "soft/accelerator": {"base"},
-    "soft/smartssd": {"base", "core/platform", "hls/sim", "hls/link"},
+    "soft": {"base"},
+    "soft/accelerator": {"base", "soft"},
+    "soft/smartssd": {"base", "soft", "core/platform", "hls/sim", "hls/link"},
     "soft/smartssd/kernels": {"hls/kernels", "soft/smartssd"},
     "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
                  "core/optimizer", "core/compress", "core/csd", "hls/link"},

@@ -3,8 +3,8 @@
 // heads are one layer: the loss needs them together. The masked tokens' logits come from the token
 // table, through a transform and with a bias of their own.
 
-#include "core/model/architectures/plain_block.h"
 #include "core/model/architectures/rows.h"
+#include "core/model/architectures/shared_parts.h"
 
 namespace sluice::model {
 namespace {
@@ -71,9 +71,7 @@ const Architecture kBert = {
     .name = "bert",
     .block_name = "encoder.layer",
     .is_causal = false,
-    .embedding = {.add_tensors = add_bert_embedding,
-                  .made = looked_up_and_normed_made,
-                  .products = no_products},
+    .embedding = {.add_tensors = add_bert_embedding, .made = looked_up_and_normed_made},
     .block = {.add_tensors = add_bert_block,
               .made = plain_block_made,
               .products = plain_block_products,

@@ -2,8 +2,8 @@
 // knows positions by ALiBi, which has no parameters, and the embeddings have a LayerNorm of their
 // own.
 
-#include "core/model/architectures/plain_block.h"
 #include "core/model/architectures/rows.h"
+#include "core/model/architectures/shared_parts.h"
 
 namespace sluice::model {
 namespace {
@@ -34,9 +34,7 @@ const Architecture kBloom = {
     .name = "bloom",
     .block_name = "h",
     .positions = Positions::any,
-    .embedding = {.add_tensors = add_bloom_embedding,
-                  .made = looked_up_and_normed_made,
-                  .products = no_products},
+    .embedding = {.add_tensors = add_bloom_embedding, .made = looked_up_and_normed_made},
     .block = {.add_tensors = add_bloom_block,
               .made = plain_block_made,
               .products = plain_block_products,

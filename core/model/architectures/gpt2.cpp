@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "core/model/architectures/plain_block.h"
 #include "core/model/architectures/rows.h"
+#include "core/model/architectures/shared_parts.h"
 
 namespace sluice::model {
 namespace {
@@ -48,9 +48,7 @@ const Architecture kGpt2 = {
     .name = "gpt2",
     .block_name = "h",
     .is_trainable = true,
-    .embedding = {.add_tensors = add_gpt2_embedding,
-                  .made = looked_up_made,
-                  .products = no_products},
+    .embedding = {.add_tensors = add_gpt2_embedding, .made = looked_up_made},
     .block = {.add_tensors = add_gpt2_block,
               .made = plain_block_made,
               .products = plain_block_products,

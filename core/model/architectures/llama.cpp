@@ -6,6 +6,7 @@
 // turned (Qwen3).
 
 #include "core/model/architectures/rows.h"
+#include "core/model/architectures/shared_parts.h"
 
 namespace sluice::model {
 namespace {
@@ -60,12 +61,6 @@ void add_llama_embedding(LayoutBuilder& builder, const std::string& /*layer*/,
   builder.normal("embed_tokens.weight", {shape.vocabulary, shape.hidden});
 }
 
-std::vector<MadeTensor> llama_embedding_made(const ModelShape& shape) {
-  return {{"rows that were looked up", shape.hidden, MadeUse::in_memory}};
-}
-
-std::vector<Product> llama_embedding_products(const ModelShape& /*shape*/) { return {}; }
-
 void add_llama_block(LayoutBuilder& builder, const std::string& layer, const ModelShape& shape) {
   add_llama_self_attention(builder, layer + ".self_attn", shape);
   product(builder, layer + ".mlp.gate_proj", shape.hidden, shape.ffn);
@@ -80,7 +75,7 @@ void add_llama_block(LayoutBuilder& builder, const std::string& layer, const Mod
 void add_heads(MadeTensors& made, const ModelShape& shape, std::int64_t width) {
   if (!shape.qk_norm) return made.passing("before it is turned", width);
   made.kept("before its norm", width);
-  made.statistic("reciprocal root mean square of a head", width / shape.head_width(), 4);
+  made.statistic("reciprocal root mean square of a head", width / shape.head_width(), kFp32Bytes);
   made.kept("normalised", width);
   made.passing("with weight", width);
 }
@@ -129,10 +124,6 @@ std::vector<MadeTensor> llama_head_made(const ModelShape& shape) {
   return made.take();
 }
 
-std::vector<Product> llama_head_products(const ModelShape& shape) {
-  return {{shape.hidden, shape.vocabulary}};
-}
-
 std::optional<ShapeFault> find_llama_fault(const ModelShape& shape) {
   if (shape.head_width() % 2 != 0) {
     return ShapeFault{
@@ -157,16 +148,12 @@ const Architecture kLlama = {
     .output_table = OutputTable::own_unless_tied,
     .positions = Positions::any,
     .mlp_tensors = 4,
-    .embedding = {.add_tensors = add_llama_embedding,
-                  .made = llama_embedding_made,
-                  .products = llama_embedding_products},
+    .embedding = {.add_tensors = add_llama_embedding, .made = looked_up_made},
     .block = {.add_tensors = add_llama_block,
               .made = llama_block_made,
               .products = llama_block_products,
               .attentions = llama_block_attentions},
-    .head = {.add_tensors = add_llama_head,
-             .made = llama_head_made,
-             .products = llama_head_products},
+    .head = {.add_tensors = add_llama_head, .made = llama_head_made, .products = token_logits},
     .number_keys = kLlamaNumberKeys,
     .real_keys = kLlamaRealKeys,
     .flag_keys = kLlamaFlagKeys,

@@ -1,8 +1,8 @@
 // ViT (Hugging Face's ViTForImageClassification, names without "vit."): an image's patches,
 // projected, behind a class token; the class is read off that token. There is no pooler.
 
-#include "core/model/architectures/plain_block.h"
 #include "core/model/architectures/rows.h"
+#include "core/model/architectures/shared_parts.h"
 
 namespace sluice::model {
 namespace {

@@ -11,6 +11,7 @@
 #include <array>
 #include <vector>
 
+#include "core/model/torch/attention_heads.h"
 #include "core/model/torch/products.h"
 #include "core/model/widened_pieces.h"
 
@@ -22,15 +23,6 @@ using torch::autograd::variable_list;
 
 constexpr double kDropout = 0.0;
 constexpr bool kIsCausal = true;
-
-// (windows, heads, sequence, hidden / heads) of rows, and back.
-at::Tensor as_heads(const at::Tensor& rows, WindowShape window, std::int64_t heads) {
-  return rows.view({window.batch, window.sequence, heads, rows.size(1) / heads}).transpose(1, 2);
-}
-
-at::Tensor as_rows(const at::Tensor& of_heads, WindowShape window) {
-  return of_heads.transpose(1, 2).reshape({window.tokens(), of_heads.size(1) * of_heads.size(3)});
-}
 
 // Views of the three, so that nothing is copied on the way in.
 std::vector<at::Tensor> query_key_value(const at::Tensor& qkv, WindowShape window,

@@ -10,6 +10,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "core/model/torch/attention.h"
+#include "core/model/torch/attention_heads.h"
 #include "core/model/torch/devices.h"
 #include "core/model/torch/products.h"
 
@@ -105,10 +106,6 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
   }
 };
 
-at::Tensor as_windows(const at::Tensor& rows, WindowShape window, std::int64_t heads) {
-  return rows.view({window.batch, window.sequence, heads, rows.size(1) / heads}).transpose(1, 2);
-}
-
 }  // namespace
 
 at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
@@ -119,10 +116,10 @@ at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
                                    kv_heads);
   }
   const at::Tensor mixed = at::scaled_dot_product_attention(
-      as_windows(query, window, heads), as_windows(key, window, kv_heads),
-      as_windows(value, window, kv_heads), std::nullopt, 0.0, /*is_causal=*/true, std::nullopt,
+      as_heads(query, window, heads), as_heads(key, window, kv_heads),
+      as_heads(value, window, kv_heads), std::nullopt, 0.0, /*is_causal=*/true, std::nullopt,
       /*enable_gqa=*/kv_heads != heads);
-  return mixed.transpose(1, 2).reshape(query.sizes());
+  return as_rows(mixed, window);
 }
 
 }  // namespace sluice::model

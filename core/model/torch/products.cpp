@@ -104,38 +104,42 @@ at::Tensor widened(const at::Tensor& bias, const at::Tensor& a, const at::Tensor
   return out;
 }
 
-// Its gradients are products of the same kind.
-struct WidenedProduct : torch::autograd::Function<WidenedProduct> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& bias,
-                            const at::Tensor& a, const at::Tensor& b) {
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// The gradients of the two factors, which are the inputs from `first` on: products of the same
+// kind.
+void add_factor_gradients(AutogradContext* context, const at::Tensor& gradient, std::size_t first,
+                          variable_list& wanted) {
+  const variable_list factors = context->get_saved_variables();
+  if (context->needs_input_grad(first)) wanted[first] = widened({}, gradient, factors[1].t());
+  if (context->needs_input_grad(first + 1))
+    wanted[first + 1] = widened({}, factors[0].t(), gradient);
+}
+
+struct WidenedProductPlus : torch::autograd::Function<WidenedProductPlus> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& bias, const at::Tensor& a,
+                            const at::Tensor& b) {
     context->save_for_backward({a, b});
     return widened(bias, a, b);
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 const torch::autograd::variable_list& gradients) {
-    const torch::autograd::variable_list factors = context->get_saved_variables();
-    const at::Tensor& gradient = gradients[0];
-    torch::autograd::variable_list wanted(3);
-    if (context->needs_input_grad(0)) wanted[0] = gradient.sum(0);
-    if (context->needs_input_grad(1)) wanted[1] = widened({}, gradient, factors[1].t());
-    if (context->needs_input_grad(2)) wanted[2] = widened({}, factors[0].t(), gradient);
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list wanted(3);
+    if (context->needs_input_grad(0)) wanted[0] = gradients[0].sum(0);
+    add_factor_gradients(context, gradients[0], 1, wanted);
     return wanted;
   }
 };
 
-// The same without a bias: an operation of autograd's takes no tensor that is none.
-struct WidenedPlainProduct : torch::autograd::Function<WidenedPlainProduct> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& a,
-                            const at::Tensor& b) {
+// Without a bias: an operation of autograd's takes no tensor that is none.
+struct WidenedProduct : torch::autograd::Function<WidenedProduct> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& a, const at::Tensor& b) {
     context->save_for_backward({a, b});
     return widened({}, a, b);
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 const torch::autograd::variable_list& gradients) {
-    const torch::autograd::variable_list factors = context->get_saved_variables();
-    torch::autograd::variable_list wanted(2);
-    if (context->needs_input_grad(0)) wanted[0] = widened({}, gradients[0], factors[1].t());
-    if (context->needs_input_grad(1)) wanted[1] = widened({}, factors[0].t(), gradients[0]);
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list wanted(2);
+    add_factor_gradients(context, gradients[0], 0, wanted);
     return wanted;
   }
 };
@@ -152,7 +156,7 @@ bool widens_products(at::ScalarType dtype, at::Device device) {
 at::Tensor widened_product(const at::Tensor& a, const at::Tensor& b) { return widened({}, a, b); }
 
 at::Tensor widened_product_plus(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b) {
-  return WidenedProduct::apply(bias, a, b);
+  return WidenedProductPlus::apply(bias, a, b);
 }
 
 at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
@@ -167,8 +171,7 @@ void product_into(at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
 }
 
 at::Tensor watched_product(const at::Tensor& a, const at::Tensor& b) {
-  return widens_products(a.scalar_type(), a.device()) ? WidenedPlainProduct::apply(a, b)
-                                                      : at::mm(a, b);
+  return widens_products(a.scalar_type(), a.device()) ? WidenedProduct::apply(a, b) : at::mm(a, b);
 }
 
 at::Tensor product_plus(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b) {

@@ -3,14 +3,13 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <string>
 
+#include "tests/core/model/plain_model.h"
+
 namespace sluice::model {
 namespace {
-
-using Tensors = std::map<std::string, at::Tensor>;
 
 at::Tensor plain_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const at::Tensor centred = x - x.mean(-1, true);
@@ -31,7 +30,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)
   return scores.softmax(-1).matmul(v);
 }
 
-at::Tensor self_attention(const at::Tensor& x, const Tensors& w, const std::string& block,
+at::Tensor self_attention(const at::Tensor& x, const PlainTensors& w, const std::string& block,
                           std::int64_t heads) {
   const std::int64_t hidden = x.size(1), width = hidden / heads;
   const at::Tensor qkv =
@@ -47,8 +46,9 @@ at::Tensor self_attention(const at::Tensor& x, const Tensors& w, const std::stri
 }
 
 // Loss sum of one window, (sequence) tokens in, (sequence) targets.
-at::Tensor window_loss(const ModelShape& shape, const Tensors& w, const at::Tensor& input_table,
-                       const at::Tensor& tokens, const at::Tensor& targets) {
+at::Tensor window_loss(const ModelShape& shape, const PlainTensors& w,
+                       const at::Tensor& input_table, const at::Tensor& tokens,
+                       const at::Tensor& targets) {
   at::Tensor x = input_table.index({tokens}) + w.at("wpe.weight").narrow(0, 0, tokens.size(0));
   for (std::int64_t i = 0; i < shape.layers; ++i) {
     const std::string block = "h." + std::to_string(i);
@@ -65,10 +65,6 @@ at::Tensor window_loss(const ModelShape& shape, const Tensors& w, const at::Tens
   return -logits.log_softmax(-1).gather(1, targets.unsqueeze(1)).sum();
 }
 
-at::Tensor numbers(std::span<const std::int32_t> tokens) {
-  return at::tensor(std::vector<std::int64_t>(tokens.begin(), tokens.end()));
-}
-
 }  // namespace
 
 PlainResult plain_gpt2(const ModelShape& shape, Float16Kind kind,
@@ -77,30 +73,19 @@ PlainResult plain_gpt2(const ModelShape& shape, Float16Kind kind,
   const FlatLayout layout = shape.flat_layout();
   std::vector<float> wide;
   for (const std::uint16_t value : parameters) wide.push_back(float_from_float16(kind, value));
-  Tensors w;
-  for (const TensorInfo& tensor : layout.tensors) {
-    w[tensor.name] =
-        at::from_blob(wide.data() + tensor.first, tensor.shape, at::kFloat).set_requires_grad(true);
-  }
+  const PlainTensors w = plain_tensors(layout, wide);
   const at::Tensor input_table =
       use == TableUse::both ? w.at("wte.weight") : w.at("wte.weight").detach();
 
   at::Tensor loss = at::zeros({});
   for (std::int64_t row = 0; row < batch.batch; ++row) {
     const std::size_t first = row * batch.sequence, count = batch.sequence;
-    loss = loss + window_loss(shape, w, input_table, numbers(batch.inputs.subspan(first, count)),
-                              numbers(batch.targets.subspan(first, count)));
+    loss = loss + window_loss(shape, w, input_table, numbers_of(batch.inputs.subspan(first, count)),
+                              numbers_of(batch.targets.subspan(first, count)));
   }
   loss = loss / static_cast<double>(batch.batch * batch.sequence);
   loss.backward();
-
-  PlainResult result{loss.item<double>(), {}};
-  for (const TensorInfo& tensor : layout.tensors) {
-    const at::Tensor gradient = w.at(tensor.name).grad().contiguous();
-    const float* values = gradient.const_data_ptr<float>();
-    result.gradient.insert(result.gradient.end(), values, values + tensor.count);
-  }
-  return result;
+  return {loss.item<double>(), flat_gradients(layout, w)};
 }
 
 }  // namespace sluice::model

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
+
+#include "tests/core/model/plain_model.h"
 
 namespace sluice::model {
 namespace {
-
-using Tensors = std::map<std::string, at::Tensor>;
 
 at::Tensor root_mean_square_normed(const at::Tensor& x, const at::Tensor& weight, double epsilon) {
   return x / ((x * x).mean(-1, true) + epsilon).sqrt() * weight;
@@ -41,7 +40,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)
 
 class Block {
  public:
-  Block(const ModelShape& shape, const Tensors& w, std::int64_t index)
+  Block(const ModelShape& shape, const PlainTensors& w, std::int64_t index)
       : shape_(shape), w_(w), prefix_("layers." + std::to_string(index) + ".") {}
 
   at::Tensor forward(const at::Tensor& x) const {
@@ -81,16 +80,12 @@ class Block {
   }
 
   const ModelShape& shape_;
-  const Tensors& w_;
+  const PlainTensors& w_;
   std::string prefix_;
 };
 
-at::Tensor numbers(std::span<const std::int32_t> tokens) {
-  return at::tensor(std::vector<std::int64_t>(tokens.begin(), tokens.end()));
-}
-
 // Loss sum of one window.
-at::Tensor window_loss(const ModelShape& shape, const Tensors& w, const at::Tensor& tokens,
+at::Tensor window_loss(const ModelShape& shape, const PlainTensors& w, const at::Tensor& tokens,
                        const at::Tensor& targets) {
   at::Tensor x = w.at("embed_tokens.weight").index({tokens});
   for (std::int64_t i = 0; i < shape.layers; ++i) x = Block(shape, w, i).forward(x);
@@ -108,27 +103,17 @@ PlainLlama plain_llama(const ModelShape& shape, std::span<const float> parameter
                        const TokenBatch& batch) {
   std::vector<float> own(parameters.begin(), parameters.end());
   const FlatLayout layout = shape.flat_layout();
-  Tensors w;
-  for (const TensorInfo& tensor : layout.tensors) {
-    w[tensor.name] =
-        at::from_blob(own.data() + tensor.first, tensor.shape, at::kFloat).set_requires_grad(true);
-  }
+  const PlainTensors w = plain_tensors(layout, own);
   at::Tensor loss = at::zeros({});
   for (std::int64_t row = 0; row < batch.batch; ++row) {
     const std::size_t first = row * batch.sequence, count = batch.sequence;
-    loss = loss + window_loss(shape, w, numbers(batch.inputs.subspan(first, count)),
-                              numbers(batch.targets.subspan(first, count)));
+    loss = loss + window_loss(shape, w, numbers_of(batch.inputs.subspan(first, count)),
+                              numbers_of(batch.targets.subspan(first, count)));
   }
   loss = loss / static_cast<double>(std::ranges::count_if(
                     batch.targets, [](std::int32_t target) { return target >= 0; }));
   loss.backward();
-  PlainLlama result{loss.item<double>(), {}};
-  for (const TensorInfo& tensor : layout.tensors) {
-    const at::Tensor gradient = w.at(tensor.name).grad().contiguous();
-    const float* values = gradient.const_data_ptr<float>();
-    result.gradient.insert(result.gradient.end(), values, values + tensor.count);
-  }
-  return result;
+  return {loss.item<double>(), flat_gradients(layout, w)};
 }
 
 }  // namespace sluice::model

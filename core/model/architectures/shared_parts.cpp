@@ -1,4 +1,4 @@
-#include "core/model/architectures/plain_block.h"
+#include "core/model/architectures/shared_parts.h"
 
 namespace sluice::model {
 
@@ -37,8 +37,6 @@ std::vector<MadeTensor> looked_up_and_normed_made(const ModelShape& shape) {
   tensors.back().use = MadeUse::in_memory;  // the first block's input
   return tensors;
 }
-
-std::vector<Product> no_products(const ModelShape& /*shape*/) { return {}; }
 
 std::vector<MadeTensor> normed_head_made(const ModelShape& shape) {
   MadeTensors made(shape.hidden);

@@ -1,8 +1,5 @@
 #pragma once
-// The block that gpt2, bert, bloom and vit have: attention of as many heads of keys and values as
-// of queries, and an MLP four times as wide as the model, each beside a LayerNorm. The LayerNorms
-// of bert stand behind its sublayers: it has the sums of the residual stream in their place, and
-// the same widths.
+// Parts of rows that several families have.
 //
 // Thread contract: free functions.
 
@@ -10,6 +7,10 @@
 
 namespace sluice::model {
 
+// The block of gpt2, bert, bloom and vit: attention of as many heads of keys and values as of
+// queries, and an MLP four times as wide as the model, each beside a LayerNorm. The LayerNorms of
+// bert stand behind its sublayers: it has the sums of the residual stream in their place, and the
+// same widths.
 std::vector<MadeTensor> plain_block_made(const ModelShape& shape);
 std::vector<Product> plain_block_products(const ModelShape& shape);
 std::vector<Attention> plain_block_attentions(const ModelShape& shape);
@@ -17,9 +18,8 @@ std::vector<Attention> plain_block_attentions(const ModelShape& shape);
 // Rows that were looked up and added, without a LayerNorm and with one.
 std::vector<MadeTensor> looked_up_made(const ModelShape& shape);
 std::vector<MadeTensor> looked_up_and_normed_made(const ModelShape& shape);
-std::vector<Product> no_products(const ModelShape& shape);
 
-// A LayerNorm, and logits of every token.
+// A LayerNorm; and logits of every token.
 std::vector<MadeTensor> normed_head_made(const ModelShape& shape);
 std::vector<Product> token_logits(const ModelShape& shape);
 
