@@ -131,12 +131,18 @@ Block* Accelerator::allocate_pinned(std::int64_t bytes) {
   return block;
 }
 
+// A driver waits here for the jobs that still use the memory. A job of this device may be stuck for
+// good, so such memory stays, until the process ends.
 void Accelerator::release_pinned(Block* block) {
   {
     const Lock lock(mutex_);
     blocks_.erase(block->range.begin);
     --common_.pinned_blocks;
     common_.pinned_bytes -= block->asked_bytes;
+    const auto used = block->history.unfinished([&](const StreamTicket& job) {
+      return streams_[static_cast<std::size_t>(job.stream)]->done >= job.ticket;
+    });
+    if (used) return;
   }
   std::free(reinterpret_cast<void*>(block->range.begin));
   delete block;
