@@ -1,88 +1,14 @@
 #include "core/session/session_schedule.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <filesystem>
 
 #include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
+#include "core/session/session_settings.h"
 
 namespace sluice::session {
 namespace {
-
-Result<settings::RunConfig> config_of(const Session::Request& request) {
-  settings::RunConfig start;
-  start.files.model = start.files.text = plan::kNoModelFile;
-  start.files.name = std::filesystem::path(request.folder).filename().string();
-  std::vector<std::string> settings = {"output=" + request.folder};
-  settings.insert(settings.end(), request.settings.begin(), request.settings.end());
-  return settings::override_run_config(start, "session", settings, "setting");
-}
-
-// Settings whose work a session does not do; left as they are, they ask for none.
-constexpr std::array kNotInSessions = {
-    "device",      "backend",          "gradient_work",   "overlap",     "parameter_tier",
-    "activations", "shard_parameters", "shard_gradients", "shard_state", "replan"};
-
-Status check_goes_with_session(const settings::RunConfig& config) {
-  if (config.files.platform.empty()) {
-    return make_error(ErrorCode::config,
-                      "a session needs \"platform=FILE\" among its settings; sluice calibrate -o "
-                      "FILE makes one of this machine");
-  }
-  for (const char* key : kNotInSessions) {
-    const std::string asked = settings::value_of(config, key);
-    const std::string default_value = settings::value_of({}, key);
-    if (asked == default_value) continue;
-    return make_error(ErrorCode::config, "{}={} does not go with a session; set {}={}", key, asked,
-                      key, default_value);
-  }
-  if (config.offload.subgroup_elements % kPageElements == 0) return ok_status();
-  return make_error(ErrorCode::config,
-                    "subgroup_elements={}: a session's are multiples of {}, so that a gradient can "
-                    "come in any order; the next one is {}",
-                    config.offload.subgroup_elements, kPageElements,
-                    round_up(config.offload.subgroup_elements, kPageElements));
-}
-
-// A creation that never came to its first commit has left nothing to go on with.
-Result<StartFrom> start_of(const std::string& directory) {
-  if (!state::StateStore::exists(directory)) return StartFrom::new_state;
-  const auto found = state::StateStore::open_read_only({.directory = directory});
-  if (found.ok()) return StartFrom::last_commit;
-  if (found.error().code() == ErrorCode::not_found) return StartFrom::new_state;
-  return found.error();
-}
-
-std::string rates_text(std::span<const GroupRates> groups) {
-  std::string text;
-  const auto rate = [](const std::optional<double>& value) {
-    return value ? fmt::format("{}", *value) : std::string("-");
-  };
-  for (const GroupRates& group : groups) {
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : ", ", rate(group.lr), rate(group.weight_decay));
-  }
-  return text;
-}
-
-Recipe recipe_of(const settings::RunConfig& config, const TensorTable& tensors,
-                 std::span<const GroupRates> groups) {
-  Recipe recipe = recipe_of_settings(config, [&](const std::string& key) {
-    if (key != "model") return Recipe();
-    return Recipe{{"tensors", fmt::format("{:016x}", tensors.layout().fingerprint()),
-                   settings::Decides::origin}};
-  });
-  if (!tensors.groups_text().empty()) {
-    recipe.push_back({"groups", tensors.groups_text(), settings::Decides::origin});
-  }
-  if (!groups.empty()) {
-    recipe.push_back({"group_rates", rates_text(groups), settings::Decides::numbers});
-  }
-  recipe.push_back({"program", "sluice " SLUICE_VERSION, settings::Decides::numbers});
-  return recipe;
-}
 
 optimizer::UpdateOptions with_rates(optimizer::UpdateOptions update, const GroupRates& rates) {
   update.lr = rates.lr.value_or(update.lr);
