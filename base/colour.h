@@ -1,6 +1,6 @@
 #pragma once
 // The colours of what a step's time is spent on, one a meaning. The tables that declare a meaning
-// take its colour from here: stages (core/runtime/stage.h), causes and phases
+// take its colour from here: stages (core/stages/stage.h), causes and phases
 // (profiler/analyze/cause.h, phase.h). From those tables it comes into run databases, into the
 // window and onto the page.
 //

@@ -15,7 +15,7 @@
 namespace sluice::cli {
 namespace {
 
-using runtime::Stage;
+using stages::Stage;
 
 constexpr std::array<Stage, 4> kCollectiveStages = {Stage::all_gather, Stage::reduce_scatter,
                                                     Stage::all_reduce, Stage::broadcast};
@@ -207,7 +207,7 @@ std::string collectives_text(const simulate::ShardedStep& step) {
   for (const Stage stage : kCollectiveStages) {
     const simulate::StageUse& use = step.of(stage);
     if (use.count == 0) continue;
-    text += fmt::format("  {:<15} {:>6} times {:>10} {:>9.3f} s\n", runtime::stage_name(stage),
+    text += fmt::format("  {:<15} {:>6} times {:>10} {:>9.3f} s\n", stages::stage_name(stage),
                         use.count, format_bytes(use.size_bytes), use.seconds);
   }
   return text.empty() ? "  none\n" : text;
@@ -216,7 +216,7 @@ std::string collectives_text(const simulate::ShardedStep& step) {
 void put_collectives(const simulate::ShardedStep& step, nlohmann::ordered_json& report) {
   for (const Stage stage : kCollectiveStages) {
     const simulate::StageUse& use = step.of(stage);
-    report["collectives"][std::string(runtime::stage_name(stage))] = {
+    report["collectives"][std::string(stages::stage_name(stage))] = {
         {"count", use.count}, {"bytes", use.size_bytes}, {"seconds", use.seconds}};
   }
 }

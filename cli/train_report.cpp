@@ -79,7 +79,7 @@ std::string emulation(const runtime::EmulatedClock& clock, double time_scale) {
       "  This machine could not keep up with the rest, so times are partly its own; with --set "
       "time_scale={:g} it would:\n",
       answers::needed_time_scale(clock, time_scale));
-  for (const runtime::Stage stage : answers::late_stages(clock)) {
+  for (const stages::Stage stage : answers::late_stages(clock)) {
     const runtime::EmulationReport& report = clock.report(stage);
     text += fmt::format("    {:<16} {:>9} of {:>9} late, by up to {}\n", stage_name(stage),
                         format_whole(report.late_count), format_whole(report.operation_count),
@@ -90,7 +90,7 @@ std::string emulation(const runtime::EmulatedClock& clock, double time_scale) {
 
 // "3.2 ms a step (layer 5 the most: 1.1 ms)".
 std::string wait_text(const activation::ActivationCarrier::Counts& counts,
-                      runtime::ActivationWait why, std::int64_t steps) {
+                      stages::ActivationWait why, std::int64_t steps) {
   const auto of_layer = [why](const auto& waits) { return waits[index_of(why)]; };
   const auto most = std::ranges::max_element(counts.layer_wait_ns, {}, of_layer);
   if (most == counts.layer_wait_ns.end() || of_layer(*most) == 0) return "nothing";
@@ -110,8 +110,8 @@ std::string activation_text(const activation::ActivationCarrier::Counts& counts,
           : fmt::format(", {} to host memory", format_bytes(counts.host_bytes / steps)),
       format_bytes(counts.resident_peak_bytes),
       counts.host_bytes == 0 ? "in memory" : "on the accelerator",
-      wait_text(counts, runtime::ActivationWait::room, steps),
-      wait_text(counts, runtime::ActivationWait::block, steps));
+      wait_text(counts, stages::ActivationWait::room, steps),
+      wait_text(counts, stages::ActivationWait::block, steps));
 }
 
 // Whatever was asked for last: a live run may have clipped so before.

@@ -1,18 +1,18 @@
 #pragma once
 // Table `stage` as a run has it, for databases and steps that tests make by hand: the rows of
-// core/runtime/stage.h.
+// core/stages/stage.h.
 
 #include <cstdio>
 #include <string>
 #include <vector>
 
-#include "core/runtime/stage.h"
+#include "core/stages/stage.h"
 #include "storage/rundb/rows.h"
 #include "storage/rundb/writer.h"
 
 namespace sluice {
 
-inline rundb::StageRow made_stage(const runtime::StageInfo& stage, std::int64_t name_id) {
+inline rundb::StageRow made_stage(const stages::StageInfo& stage, std::int64_t name_id) {
   char colour[8];
   std::snprintf(colour, sizeof(colour), "#%06x", stage.colour);
   return {.name_id = name_id,
@@ -28,7 +28,7 @@ inline rundb::StageRow made_stage(const runtime::StageInfo& stage, std::int64_t 
 
 inline std::vector<rundb::StageRow> made_stages(rundb::Writer& writer) {
   std::vector<rundb::StageRow> rows;
-  for (const runtime::StageInfo& stage : runtime::kStages) {
+  for (const stages::StageInfo& stage : stages::kStages) {
     rows.push_back(made_stage(stage, writer.string_id(stage.name)));
   }
   return rows;

@@ -11,9 +11,9 @@ namespace sluice::activation {
 namespace {
 
 using platform::Direction;
-using runtime::ActivationTier;
-using runtime::ActivationWait;
-using runtime::Stage;
+using stages::ActivationTier;
+using stages::ActivationWait;
+using stages::Stage;
 
 // One is summed while the other is written.
 constexpr std::int32_t kWritesAtOnce = 2;
@@ -383,7 +383,7 @@ void ActivationCarrier::done(LayerId layer, int micro_step) {
 void ActivationCarrier::drop(Kept& kept) {
   if (parts_.blocks != nullptr) parts_.blocks->forget(kept.layer, kept.micro_step);
   kept.whereabouts = Whereabouts::nowhere;
-  for (std::size_t t = 0; t < runtime::kActivationTierCount; ++t) {
+  for (std::size_t t = 0; t < stages::kActivationTierCount; ++t) {
     hold(kept, static_cast<ActivationTier>(t), 0);
   }
   change_resident(-kept.size_bytes);
@@ -430,7 +430,7 @@ Status ActivationCarrier::check(Kept& kept) {
   for (const Block& block : kept.blocks) {
     if (state::checksum(bytes_of(block.data, block.size_bytes)) == block.checksum) continue;
     const io::File* file =
-        parts_.drives[block.place.device]->files().find(runtime::DriveFile::activations);
+        parts_.drives[block.place.device]->files().find(stages::DriveFile::activations);
     return make_error(ErrorCode::corrupt,
                       "{}: the {} bytes at offset {} of {} are not what was written there",
                       text_of(kept), block.size_bytes, block.place.offset_bytes, file->path());

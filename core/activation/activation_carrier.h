@@ -69,9 +69,9 @@ class ActivationCarrier {
     std::int64_t forwarded = 0;   // kept that backward found in memory though they were leaving
     std::int64_t cancelled = 0;   // of these, those whose write had not begun and was not made
     std::int64_t resident_peak_bytes = 0;  // of what is offloaded, with the layer that is computed
-    // How long forward or backward of each layer waited, by runtime::ActivationWait.
-    std::vector<std::array<TimeNs, runtime::kActivationWaitCount>> layer_wait_ns;
-    TimeNs wait_ns(runtime::ActivationWait why) const;
+    // How long forward or backward of each layer waited, by stages::ActivationWait.
+    std::vector<std::array<TimeNs, stages::kActivationWaitCount>> layer_wait_ns;
+    TimeNs wait_ns(stages::ActivationWait why) const;
   };
   const Counts& counts() const { return counts_; }
 
@@ -94,7 +94,7 @@ class ActivationCarrier {
     bool is_wanted = false;  // by backward, while it is leaving
     bool is_used = false;    // backward is over, and the write is not
     std::int64_t size_bytes = 0;
-    std::array<std::int64_t, runtime::kActivationTierCount> held_bytes{};
+    std::array<std::int64_t, stages::kActivationTierCount> held_bytes{};
     std::vector<Block> blocks;
     runtime::Event there;
   };
@@ -117,13 +117,13 @@ class ActivationCarrier {
   void end_write(Kept& kept);
   void drop(Kept& kept);
   void change_resident(std::int64_t change_bytes);
-  void hold(Kept& kept, runtime::ActivationTier tier, std::int64_t size_bytes);
-  void change_live(runtime::ActivationTier tier, std::int64_t change_bytes);
-  void note_wait(runtime::ActivationWait why, LayerId layer, TimeNs from_ns);
+  void hold(Kept& kept, stages::ActivationTier tier, std::int64_t size_bytes);
+  void change_live(stages::ActivationTier tier, std::int64_t change_bytes);
+  void note_wait(stages::ActivationWait why, LayerId layer, TimeNs from_ns);
   bool crosses() const { return !parts_.platform.accelerator_routes.empty(); }
   // Where forward computes.
-  runtime::ActivationTier here() const {
-    return crosses() ? runtime::ActivationTier::accelerator : runtime::ActivationTier::host;
+  stages::ActivationTier here() const {
+    return crosses() ? stages::ActivationTier::accelerator : stages::ActivationTier::host;
   }
   bool has_device() const { return parts_.device != nullptr; }
   static void take_blocks(Kept& kept, std::span<const model::KeptBlock> blocks);
@@ -131,7 +131,7 @@ class ActivationCarrier {
   Status check(Kept& kept);
   Status sum(Kept& kept);
   std::string text_of(const Kept& kept) const;
-  runtime::Operation kernel(runtime::Stage stage, const Kept& kept,
+  runtime::Operation kernel(stages::Stage stage, const Kept& kept,
                             const runtime::InlineFunction& work);
   runtime::Operation transfer(platform::Direction direction, const Kept& kept,
                               const Block& block) const;
@@ -144,7 +144,7 @@ class ActivationCarrier {
   bool goes_backward_ = false;
   std::int64_t resident_bytes_ = 0;
   std::int64_t computing_bytes_ = 0;  // of what backward uses now
-  std::array<std::int64_t, runtime::kActivationTierCount> live_bytes_{};
+  std::array<std::int64_t, stages::kActivationTierCount> live_bytes_{};
   runtime::Pool turns_;
   runtime::Event room_;
   runtime::TaskGroup leaving_;

@@ -10,13 +10,13 @@
 
 namespace sluice::answers {
 
-std::vector<runtime::Stage> late_stages(const runtime::EmulatedClock& clock) {
-  std::vector<runtime::Stage> stages;
-  for (const runtime::StageInfo& stage : runtime::kStages) {
+std::vector<stages::Stage> late_stages(const runtime::EmulatedClock& clock) {
+  std::vector<stages::Stage> stages;
+  for (const stages::StageInfo& stage : stages::kStages) {
     if (clock.report(stage.stage).late_count > 0) stages.push_back(stage.stage);
   }
   std::ranges::sort(stages, std::greater<>(),
-                    [&](runtime::Stage stage) { return clock.report(stage).late_count; });
+                    [&](stages::Stage stage) { return clock.report(stage).late_count; });
   return stages;
 }
 
@@ -45,13 +45,13 @@ Json training_json(train::TrainingRun& run, const train::TrainReport& report,
                            {"forwarded", counts.forwarded},
                            {"cancelled", counts.cancelled},
                            {"resident_peak_bytes", counts.resident_peak_bytes},
-                           {"wait_out_ns", counts.wait_ns(runtime::ActivationWait::room)},
-                           {"wait_back_ns", counts.wait_ns(runtime::ActivationWait::block)}};
+                           {"wait_out_ns", counts.wait_ns(stages::ActivationWait::room)},
+                           {"wait_back_ns", counts.wait_ns(stages::ActivationWait::block)}};
     for (const auto& waits : counts.layer_wait_ns) {
       json["activations"]["layer_wait_out_ns"].push_back(
-          waits[index_of(runtime::ActivationWait::room)]);
+          waits[index_of(stages::ActivationWait::room)]);
       json["activations"]["layer_wait_back_ns"].push_back(
-          waits[index_of(runtime::ActivationWait::block)]);
+          waits[index_of(stages::ActivationWait::block)]);
     }
   }
   if (run.config().offload.overlap != offload::Overlap::off || report.clipped_count > 0) {
@@ -92,9 +92,9 @@ Json training_json(train::TrainingRun& run, const train::TrainReport& report,
         {"worst_late_ns", all.worst_late_ns},
         {"needed_time_scale", needed_time_scale(clock, run.config().clock.time_scale)},
         {"late_stages", Json::object()}};
-    for (const runtime::Stage stage : late_stages(clock)) {
+    for (const stages::Stage stage : late_stages(clock)) {
       const runtime::EmulationReport& stage_report = clock.report(stage);
-      json["emulation"]["late_stages"][std::string(runtime::stage_name(stage))] = {
+      json["emulation"]["late_stages"][std::string(stages::stage_name(stage))] = {
           {"operations", stage_report.operation_count},
           {"late", stage_report.late_count},
           {"worst_late_ns", stage_report.worst_late_ns}};

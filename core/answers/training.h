@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/answers/json.h"
-#include "core/runtime/stage.h"
+#include "core/stages/stage.h"
 
 namespace sluice::runtime {
 class EmulatedClock;
@@ -26,7 +26,7 @@ struct GoingOn {
 };
 
 // The stages that this machine was too slow for, the latest first.
-std::vector<runtime::Stage> late_stages(const runtime::EmulatedClock& clock);
+std::vector<stages::Stage> late_stages(const runtime::EmulatedClock& clock);
 // With which the clock could have kept the modelled times.
 double needed_time_scale(const runtime::EmulatedClock& clock, double time_scale);
 

@@ -18,7 +18,7 @@ runtime::Operation Drive::host_write(const TransferLabel& label,
 runtime::Operation Drive::transfer_over(std::span<const platform::LinkId> route,
                                         platform::Direction direction, const TransferLabel& label,
                                         const HostTransfer& transfer) const {
-  const std::optional<runtime::DriveFile> which = runtime::stage_info(label.stage).file;
+  const std::optional<stages::DriveFile> which = stages::stage_info(label.stage).file;
   CHECK(which.has_value());  // a stage that does not say which file of the drive it moves
   const std::int64_t padded_bytes = round_up(transfer.size_bytes, kPageBytes);
   runtime::Operation operation;

@@ -12,7 +12,7 @@ namespace sluice::csd {
 
 // The name of a transfer in the record. The stage says which of the drive's files it moves.
 struct TransferLabel {
-  runtime::Stage stage = runtime::Stage::state_read;
+  stages::Stage stage = stages::Stage::state_read;
   SubgroupId subgroup = kNoSubgroup;
   LayerId layer = kNoLayer;
   std::int32_t step = -1;  // -1: the one that the runtime is in

@@ -4,10 +4,10 @@
 
 namespace sluice::csd {
 
-Status DriveFiles::make_scratch(runtime::DriveFile which, const std::string& folder,
+Status DriveFiles::make_scratch(stages::DriveFile which, const std::string& folder,
                                 io::Caching caching, std::int64_t size_bytes) {
   const std::string path =
-      (std::filesystem::path(folder) / runtime::drive_file_name(which)).string();
+      (std::filesystem::path(folder) / stages::drive_file_name(which)).string();
   std::error_code ignored;
   std::filesystem::remove(path, ignored);  // create_new says if it is still there
   ASSIGN_OR_RETURN(io::File file, io::File::open(path, {io::FileAccess::create_new, caching}));
@@ -17,7 +17,7 @@ Status DriveFiles::make_scratch(runtime::DriveFile which, const std::string& fol
   return ok_status();
 }
 
-Status DriveFiles::make_unnamed(runtime::DriveFile which, const std::string& folder,
+Status DriveFiles::make_unnamed(stages::DriveFile which, const std::string& folder,
                                 io::Caching caching, std::int64_t size_bytes) {
   RETURN_IF_ERROR(make_scratch(which, folder, caching, 0));
   const io::File& file = *files_[at(which)];

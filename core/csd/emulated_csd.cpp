@@ -60,7 +60,7 @@ runtime::Operation EmulatedCsd::update(const UpdateOrder& order, const UpdateBuf
                                        UpdatedChecksums& updated) {
   runtime::Operation operation;
   operation.runtime = &runtime_;
-  operation.label = {runtime::Stage::update, id_, order.task.subgroup};
+  operation.label = {stages::Stage::update, id_, order.task.subgroup};
   operation.label.step = order.step;
   operation.cost = update_cost(order.task, device_.engine, engine_);
   if (payload_ == Payload::real) {

@@ -66,15 +66,15 @@ Status Assembly::attach(state::StateStore& store, io::Caching caching) {
   versions->commit_with(plan_.committed_elsewhere);
   for (const DeviceId device : ids_of(drives_)) {
     csd::DriveFiles& files = drives_[device]->files();
-    files.lend(runtime::DriveFile::state, &store.file(device));
+    files.lend(stages::DriveFile::state, &store.file(device));
     const std::string folder =
         std::filesystem::path(store.file(device).path()).parent_path().string();
     RETURN_IF_ERROR(files.make_scratch(
-        runtime::DriveFile::gradients, folder, caching,
+        stages::DriveFile::gradients, folder, caching,
         gradient_file_bytes(format_, versions->device_map(), device, plan_.options)));
     if (!plan_.options.streams_parameters()) continue;
     RETURN_IF_ERROR(files.make_unnamed(
-        runtime::DriveFile::parameters, folder, caching,
+        stages::DriveFile::parameters, folder, caching,
         parameter_file_bytes(plan_.geometry, versions->device_map(), device, plan_.options)));
   }
   for (csd::CsdDevice* csd : csds_) RETURN_IF_ERROR(csd->check_files());

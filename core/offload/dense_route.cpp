@@ -80,7 +80,7 @@ class DenseRoute final : public GradientRoute {
   runtime::Operation stage(LayerId layer, const GradientChunk& chunk, std::span<std::byte> gradient,
                            std::span<std::byte> into, StepUpdate& update) const {
     runtime::OperationLabel label;
-    label.stage = runtime::Stage::stage_gradient;
+    label.stage = stages::Stage::stage_gradient;
     label.layer = layer;
     label.subgroup = chunk.subgroup;
     csd::GradientChunkCheck& check =
@@ -111,7 +111,7 @@ class DenseRoute final : public GradientRoute {
   runtime::Operation carry(LayerId layer, const LayerGradientPlan& plan,
                            std::span<std::byte> gradient) const {
     runtime::OperationLabel label;
-    label.stage = runtime::Stage::stage_gradient;
+    label.stage = stages::Stage::stage_gradient;
     label.layer = layer;
     return parts_.kernels.stage(label, plan.carry_count, [this, &plan, gradient] {
       std::byte* carry = parts_.memory.carry().data();

@@ -101,11 +101,11 @@ class DeviceSite final : public UpdateSite {
   runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) override {
     if (parts_.options.streams_parameters()) {
       Status written = co_await csd_.write(
-          {runtime::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
+          {stages::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
           {updated.parameter_offset_bytes, &set_at(set).parameters, updated.element_count * 2});
       co_return written;
     }
-    const csd::TransferLabel label{runtime::Stage::parameters_up, updated.subgroup, kNoLayer,
+    const csd::TransferLabel label{stages::Stage::parameters_up, updated.subgroup, kNoLayer,
                                    updated.step};
     const std::int64_t count = updated.element_count;
     if (parts_.options.wire == Wire::native) {
@@ -166,7 +166,7 @@ class DeviceSite final : public UpdateSite {
     const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
     const csd::Drive& from = *parts_.drives[transfer.lies_on];
     csd::TransferLabel label = transfer.label;
-    label.stage = runtime::Stage::move_state;
+    label.stage = stages::Stage::move_state;
     const std::int64_t chunk = parts_.options.bounce_bytes / 4;
     for (std::int64_t first = 0; first < transfer.element_count; first += chunk) {
       const std::int64_t size_bytes = std::min(chunk, transfer.element_count - first) * 4;
@@ -197,7 +197,7 @@ class DeviceSite final : public UpdateSite {
   runtime::Task<Status> narrow(csd::TransferLabel from, std::int64_t first, std::int64_t count,
                                runtime::Pool::Lease lease) {
     runtime::OperationLabel label;
-    label.stage = runtime::Stage::parameters_in;
+    label.stage = stages::Stage::parameters_in;
     label.subgroup = from.subgroup;
     label.step = from.step;
     const runtime::Operation operation = parts_.kernels.stage(

@@ -25,7 +25,7 @@ std::span<std::byte> GradientStore::memory(SubgroupId subgroup) const {
 runtime::Operation GradientStore::write(SubgroupId subgroup, std::int64_t first_bytes,
                                         std::span<std::byte> bytes, std::int64_t size_bytes) const {
   const csd::Drive& drive = *drives_[versions_.device_of(subgroup)];
-  return drive.host_write({runtime::Stage::gradient_down, subgroup},
+  return drive.host_write({stages::Stage::gradient_down, subgroup},
                           {offset_bytes(subgroup) + first_bytes, bytes, size_bytes});
 }
 

@@ -77,7 +77,7 @@ class HostSite final : public UpdateSite {
                             csd::UpdatedChecksums& updated) override {
     const platform::Platform& platform = parts_.kernels.platform();
     runtime::OperationLabel label;
-    label.stage = runtime::Stage::update;
+    label.stage = stages::Stage::update;
     label.device = device();
     label.subgroup = order.task.subgroup;
     label.step = order.step;
@@ -93,7 +93,7 @@ class HostSite final : public UpdateSite {
   runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) override {
     if (!parts_.options.streams_parameters()) co_return ok_status();
     Status written = co_await parts_.drives[device()]->host_write(
-        {runtime::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
+        {stages::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
         {updated.parameter_offset_bytes, set_at(set).parameters.bytes(),
          updated.element_count * 2});
     co_return written;

@@ -13,7 +13,7 @@
 namespace sluice::offload {
 namespace {
 
-runtime::OperationLabel label_of(runtime::Stage stage, SubgroupId subgroup) {
+runtime::OperationLabel label_of(stages::Stage stage, SubgroupId subgroup) {
   runtime::OperationLabel label;
   label.stage = stage;
   label.subgroup = subgroup;
@@ -77,7 +77,7 @@ runtime::Task<Status> InitialState::keep_copy(SubgroupId subgroup, std::int64_t 
                                               std::int64_t count, std::span<std::byte> bounce,
                                               StretchSums& sums) {
   const runtime::Operation narrow = parts_.kernels.stage(
-      label_of(runtime::Stage::parameters_in, subgroup), count, [this, bounce, count, &sums] {
+      label_of(stages::Stage::parameters_in, subgroup), count, [this, bounce, count, &sums] {
         narrow_in_place(bounce, count, parts_.options.parameter_kind);
         sums.add(bounce.first(static_cast<std::size_t>(count) * 2));
         return ok_status();
@@ -86,7 +86,7 @@ runtime::Task<Status> InitialState::keep_copy(SubgroupId subgroup, std::int64_t 
   CO_RETURN_IF_ERROR(narrowed);
   const csd::Drive& drive = *parts_.drives[parts_.versions.device_of(subgroup)];
   Status written = co_await drive.host_write(
-      {runtime::Stage::parameter_write, subgroup},
+      {stages::Stage::parameter_write, subgroup},
       {parts_.parameter_store.offset_bytes(subgroup) + first * 2, bounce, count * 2});
   co_return written;
 }
@@ -170,7 +170,7 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
       const std::int64_t count = transfer.size_bytes / 4;
       const std::int64_t flat_first = geometry.first_element(subgroup) + first;
       const runtime::Operation make = parts_.kernels.stage(
-          label_of(runtime::Stage::create_state, subgroup), count,
+          label_of(stages::Stage::create_state, subgroup), count,
           [this, &fill, &checksummer, bounce, v, flat_first, count, is_in_memory] {
             const std::span<float> values = floats_of(bounce, count);
             // All but the weights, and padding: what is written, of a buffer that may be far
@@ -187,8 +187,7 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
           });
       Status made = co_await make;
       CO_RETURN_IF_ERROR(made);
-      Status written =
-          co_await drive.host_write({runtime::Stage::create_state, subgroup}, transfer);
+      Status written = co_await drive.host_write({stages::Stage::create_state, subgroup}, transfer);
       CO_RETURN_IF_ERROR(written);
       if (v > 0 || is_in_memory) continue;
       Status kept = co_await keep_copy(subgroup, first, count, bounce, sums);
@@ -214,12 +213,12 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
     Status goes_on = unless_stopped(stops_, "reading the parameters");
     CO_RETURN_IF_ERROR(goes_on);
     const csd::HostTransfer transfer = chunk(subgroup, 0, first, bounce);
-    Status read = co_await drive.host_read({runtime::Stage::load_state, subgroup}, transfer);
+    Status read = co_await drive.host_read({stages::Stage::load_state, subgroup}, transfer);
     CO_RETURN_IF_ERROR(read);
     const std::int64_t count = transfer.size_bytes / 4;
     const std::int64_t flat_first = geometry.first_element(subgroup) + first;
     const runtime::Operation take =
-        parts_.kernels.stage(label_of(runtime::Stage::load_state, subgroup), count,
+        parts_.kernels.stage(label_of(stages::Stage::load_state, subgroup), count,
                              [this, &checksummer, bounce, flat_first, count, is_in_memory] {
                                const std::span<const float> values = floats_of(bounce, count);
                                checksummer.add(std::as_bytes(values));
@@ -241,7 +240,7 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
   co_return make_error(ErrorCode::corrupt,
                        "{}: master_weights of subgroup {} at offset {} are not what was "
                        "committed; `sluice state DIR --verify` lists all damage",
-                       drive.files().find(runtime::DriveFile::state)->path(), index_of(subgroup),
+                       drive.files().find(stages::DriveFile::state)->path(), index_of(subgroup),
                        chunk(subgroup, 0, 0, bounce).offset_bytes);
 }
 

@@ -10,7 +10,7 @@
 namespace sluice::offload {
 namespace {
 
-using runtime::Stage;
+using stages::Stage;
 
 // Two pieces are read while one is checked.
 constexpr std::int32_t kPiecesAtOnce = 3;
@@ -199,7 +199,7 @@ Status ParameterCarrier::take(LayerId layer, const ParameterStore::Piece& piece,
     return ok_status();
   }
   const io::File* const file =
-      parts_.drives[device_of(piece.subgroup)]->files().find(runtime::DriveFile::parameters);
+      parts_.drives[device_of(piece.subgroup)]->files().find(stages::DriveFile::parameters);
   return make_error(ErrorCode::corrupt,
                     "the parameters of layer {} ({}), subgroup {}: the {} bytes at offset {} of {} "
                     "are not what was written there",

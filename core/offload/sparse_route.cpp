@@ -59,7 +59,7 @@ class SparseRoute final : public GradientRoute {
     segments_to_come_ = segment_count_;  // the skipped step's layers were not all selected from
     if (!parts_.options.has_feedback() || !parts_.options.selects_on_host()) co_return ok_status();
     runtime::OperationLabel label;
-    label.stage = runtime::Stage::compress;
+    label.stage = stages::Stage::compress;
     const runtime::Operation put_back =
         parts_.kernels.stage(label, parts_.format.kept_count(), [this, &known] {
           for (const LayerId layer : ids_of(known.is_selected_from)) {
@@ -83,7 +83,7 @@ class SparseRoute final : public GradientRoute {
   runtime::Operation select(LayerId layer, const GradientSegment& segment,
                             std::span<std::byte> gradient, double loss_scale) const {
     runtime::OperationLabel label;
-    label.stage = runtime::Stage::compress;
+    label.stage = stages::Stage::compress;
     label.layer = layer;
     label.subgroup = segment.subgroup;
     return parts_.kernels.compress(label, segment.count, [this, &segment, gradient, loss_scale] {
@@ -114,7 +114,7 @@ class SparseRoute final : public GradientRoute {
   runtime::Operation encode(SubgroupId subgroup, std::span<std::byte> bytes,
                             StepUpdate& update) const {
     runtime::OperationLabel label;
-    label.stage = runtime::Stage::stage_gradient;
+    label.stage = stages::Stage::stage_gradient;
     label.subgroup = subgroup;
     const std::int64_t kept_count = parts_.format.kept_count(subgroup);
     csd::GradientChunkCheck& check = update.gradient_checks[subgroup][0];

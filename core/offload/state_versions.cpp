@@ -78,7 +78,7 @@ void StateVersions::end_step(const StepUpdate& update, const state::TrainingPosi
 runtime::Task<Status> StateVersions::commit(runtime::Runtime& runtime, std::int32_t step) {
   runtime::Operation operation;
   operation.runtime = &runtime;
-  operation.label.stage = runtime::Stage::commit;
+  operation.label.stage = stages::Stage::commit;
   operation.label.step = step;
   add_commit_work(operation);
   Status written = co_await operation;

@@ -93,7 +93,7 @@ runtime::Operation StepGradients::check_whole(LayerId layer, std::span<std::byte
 runtime::Operation StepGradients::check(LayerId layer, std::int64_t elements,
                                         const runtime::InlineFunction& work) const {
   runtime::OperationLabel label;
-  label.stage = runtime::Stage::gradient;
+  label.stage = stages::Stage::gradient;
   label.layer = layer;
   return parts_.kernels.stage(label, elements, work);
 }

@@ -10,7 +10,7 @@
 namespace sluice::offload {
 namespace {
 
-csd::TransferLabel label_of(const StepUpdate& update, runtime::Stage stage, SubgroupId subgroup) {
+csd::TransferLabel label_of(const StepUpdate& update, stages::Stage stage, SubgroupId subgroup) {
   return {stage, subgroup, kNoLayer, update.step};
 }
 
@@ -42,7 +42,7 @@ StateTransfer SubgroupUpdate::transfer_of(const csd::TransferLabel& label, state
 
 StateTransfer SubgroupUpdate::read_of(const StepUpdate& update, SubgroupId subgroup,
                                       std::int32_t variable, std::int32_t set) const {
-  return transfer_of(label_of(update, runtime::Stage::state_read, subgroup),
+  return transfer_of(label_of(update, stages::Stage::state_read, subgroup),
                      parts_.versions.source_of(subgroup, update), variable, set);
 }
 
@@ -82,7 +82,7 @@ runtime::Task<Status> SubgroupUpdate::read_gradient(StepUpdate& update, Subgroup
       waiting_for("the subgroup before it to be read", site.device(), subgroup));
   CO_RETURN_IF_ERROR(reader);
   Status status = co_await site.read_gradient(
-      label_of(update, runtime::Stage::gradient_read, subgroup), set,
+      label_of(update, stages::Stage::gradient_read, subgroup), set,
       parts_.gradients.offset_bytes(subgroup), parts_.gradients.size_bytes(subgroup));
   co_return status;
 }
@@ -119,7 +119,7 @@ runtime::Task<Status> SubgroupUpdate::write_variable(StepUpdate& update, Subgrou
                                                      std::int32_t variable, std::int32_t set) {
   if (!is_written_by(update, subgroup)) co_return ok_status();
   Status status = co_await site_of(subgroup).write_state(
-      transfer_of(label_of(update, runtime::Stage::state_write, subgroup),
+      transfer_of(label_of(update, stages::Stage::state_write, subgroup),
                   update.next_slot[subgroup], variable, set));
   co_return status;
 }
@@ -127,7 +127,7 @@ runtime::Task<Status> SubgroupUpdate::write_variable(StepUpdate& update, Subgrou
 runtime::Task<Status> SubgroupUpdate::write_state(StepUpdate& update, SubgroupId subgroup,
                                                   std::int32_t set) {
   if (!is_written_by(update, subgroup)) co_return ok_status();
-  Status status = co_await write_all(label_of(update, runtime::Stage::state_write, subgroup),
+  Status status = co_await write_all(label_of(update, stages::Stage::state_write, subgroup),
                                      update.next_slot[subgroup], set);
   co_return status;
 }
@@ -136,7 +136,7 @@ runtime::Task<Status> SubgroupUpdate::write_unwritten(std::span<const SubgroupId
                                                       std::int32_t step) {
   for (const SubgroupId subgroup : subgroups) {
     if (!parts_.cache.is_unwritten(subgroup)) continue;
-    Status status = co_await write_all({runtime::Stage::state_write, subgroup, kNoLayer, step},
+    Status status = co_await write_all({stages::Stage::state_write, subgroup, kNoLayer, step},
                                        parts_.versions.newest(subgroup), kNoSet);
     CO_RETURN_IF_ERROR(status);
     parts_.cache.on_written(subgroup);
@@ -172,13 +172,13 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   order.check.expected = parts_.versions.version(subgroup).checksums;
   order.check.gradient = update.gradient_checks[subgroup];
   const state::SlotId slot = parts_.versions.source_of(subgroup, update);
-  order.source.state_file = parts_.drives[slot.device]->files().find(runtime::DriveFile::state);
+  order.source.state_file = parts_.drives[slot.device]->files().find(stages::DriveFile::state);
   for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
     order.source.state_offset_bytes[static_cast<std::size_t>(v)] =
         parts_.versions.offset_bytes(slot, v, order.task.element_count);
   }
   order.source.gradient_file = parts_.drives[parts_.versions.device_of(subgroup)]->files().find(
-      runtime::DriveFile::gradients);
+      stages::DriveFile::gradients);
   order.source.gradient_offset_bytes = parts_.gradients.offset_bytes(subgroup);
   order.parameters = parts_.parameters.stretches(subgroup);
   return order;

@@ -86,8 +86,8 @@ Status check_drive_room(const RunPlan& wanted, std::span<const std::string> stat
     const DeviceId id{static_cast<std::int32_t>(d)};
     const platform::Device& device = wanted.platform.devices[d];
     const std::string& path = state_files[d];
-    const std::string gradients = path.substr(0, path.rfind('/') + 1) +
-                                  runtime::drive_file_name(runtime::DriveFile::gradients);
+    const std::string gradients =
+        path.substr(0, path.rfind('/') + 1) + stages::drive_file_name(stages::DriveFile::gradients);
     // A change of knobs leaves the activations where they are.
     const DriveNeed& need = needs[id];
     struct stat file = {};

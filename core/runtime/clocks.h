@@ -42,7 +42,7 @@ struct EmulationReport {
   TimeNs late_ns = 0;
 };
 
-using EmulationReports = std::array<EmulationReport, kStageCount>;
+using EmulationReports = std::array<EmulationReport, stages::kStageCount>;
 
 // Does the work and charges the cost; an operation completes when the later of the two is done.
 // One modelled second takes `time_scale` seconds of wall clock. While operations are under way it
@@ -59,7 +59,7 @@ class EmulatedClock : public Clock {
   void wait(OperationQueue& completed, TimeNs patience_ns) override;
   int wake_fd() const override { return executor_->wake_fd(); }
   EmulationReport report() const;
-  const EmulationReport& report(Stage stage) const { return reports_[index_of(stage)]; }
+  const EmulationReport& report(stages::Stage stage) const { return reports_[index_of(stage)]; }
   const EmulationReports& reports() const { return reports_; }
 
  private:

@@ -77,7 +77,7 @@ class CostModel {
   struct Queue {
     std::uint64_t free_units = 1;  // a bit each
     std::vector<Sharer> waiting;   // first come at the front
-    std::array<Lane, kDriveFileCount> lanes;
+    std::array<Lane, stages::kDriveFileCount> lanes;
   };
   struct Engine {
     std::vector<TimeNs> free_ns;         // by unit, with a processor of its own that never sleeps

@@ -1,6 +1,6 @@
 #pragma once
 // Which recorded spans are the cause of an operation: a layer's gradients of their compression, a
-// subgroup's update of its writes. What sets a stage off is said in core/runtime/stage.h; here it
+// subgroup's update of its writes. What sets a stage off is said in core/stages/stage.h; here it
 // is looked up by subgroup and by layer. What a layer does sets off what the same step does with
 // it; a subgroup's update may be set off by the step before.
 //
@@ -29,7 +29,7 @@ class FlowCauses {
     TimeNs end_ns = 0;
     std::int32_t step = -1;
   };
-  using ByStage = std::array<Known, kStageCount>;
+  using ByStage = std::array<Known, stages::kStageCount>;
 
   struct Remembered {
     OperationLabel label;
@@ -39,12 +39,12 @@ class FlowCauses {
   // under way: chunks of a gradient are staged while the first goes down. So many are looked back.
   static constexpr std::size_t kLookedBack = 64;
 
-  const Known* latest(const StageTrigger& trigger, const OperationLabel& label) const;
+  const Known* latest(const stages::StageTrigger& trigger, const OperationLabel& label) const;
   // A layer's is of the same step.
-  static bool may_cause(const StageTrigger& trigger, const Known& known,
+  static bool may_cause(const stages::StageTrigger& trigger, const Known& known,
                         const OperationState& state);
   // The last that ended by then; null: none of those that are looked back to.
-  const Known* earlier(const StageTrigger& trigger, const OperationLabel& label,
+  const Known* earlier(const stages::StageTrigger& trigger, const OperationLabel& label,
                        TimeNs by_ns) const;
 
   std::vector<ByStage> by_subgroup_;
@@ -53,7 +53,7 @@ class FlowCauses {
   std::array<Remembered, kLookedBack> recent_{};
   std::size_t recent_count_ = 0;  // ever; the next one's place is this modulo the size
 
-  std::array<record::SpanRef, kTriggersMax> causes_{};
+  std::array<record::SpanRef, stages::kTriggersMax> causes_{};
   std::size_t cause_count_ = 0;
 };
 

@@ -11,7 +11,7 @@ std::string owner_text(DeviceId device, SubgroupId subgroup, LayerId layer) {
 }
 
 std::string label_text(const OperationLabel& label) {
-  return std::string(stage_name(label.stage)) +
+  return std::string(stages::stage_name(label.stage)) +
          owner_text(label.device, label.subgroup, label.layer);
 }
 

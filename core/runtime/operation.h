@@ -13,10 +13,10 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "core/platform/platform.h"
-#include "core/runtime/activation_events.h"
 #include "core/runtime/completion.h"
 #include "core/runtime/inline_function.h"
-#include "core/runtime/stage.h"
+#include "core/stages/activation_events.h"
+#include "core/stages/stage.h"
 #include "storage/io/io_engine.h"
 
 namespace sluice::runtime {
@@ -25,7 +25,7 @@ class Runtime;
 
 // Who it is: what the record, the byte counters and a stuck schedule's report say of it.
 struct OperationLabel {
-  Stage stage = Stage::update;
+  stages::Stage stage = stages::Stage::update;
   DeviceId device = kNoDevice;
   SubgroupId subgroup = kNoSubgroup;
   LayerId layer = kNoLayer;
@@ -42,7 +42,7 @@ struct Cost {
   platform::Direction direction = platform::Direction::read;
   // At most inflight_bytes of a drive's file are in flight in each direction (io_lanes.h), and the
   // others wait. 0: no file.
-  DriveFile file = DriveFile::state;
+  stages::DriveFile file = stages::DriveFile::state;
   std::int64_t inflight_bytes = 0;
   // A kernel: so long on this engine, after what was asked of it before. -1: no kernel.
   platform::EngineId engine{-1};
@@ -121,9 +121,9 @@ class OperationSink {
   // How many buffers of a device are in use from now on.
   virtual void on_buffers(DeviceId /*device*/, std::int32_t /*in_use*/, TimeNs /*now_ns*/) {}
   // When the wait is over.
-  virtual void on_activation_wait(const ActivationWaited& /*waited*/) {}
+  virtual void on_activation_wait(const stages::ActivationWaited& /*waited*/) {}
   // How many bytes of activations are alive in a tier from now on.
-  virtual void on_activation_bytes(ActivationTier /*tier*/, std::int64_t /*size_bytes*/,
+  virtual void on_activation_bytes(stages::ActivationTier /*tier*/, std::int64_t /*size_bytes*/,
                                    TimeNs /*now_ns*/) {}
 };
 

@@ -15,14 +15,14 @@ constexpr std::size_t kRingRecords = 1 << 16;
 constexpr platform::EngineId kNoEngine{-1};
 
 // By ActivationWait.
-constexpr std::array<const char*, kActivationWaitCount> kWaitNames = {"activations out",
-                                                                      "activations back"};
+constexpr std::array<const char*, stages::kActivationWaitCount> kWaitNames = {"activations out",
+                                                                              "activations back"};
 
 // "csd0 state_read over drive, internal": of links below the place only their own names; "csd0
 // update on unit 1".
 std::string name_of_way(const std::string& place, const OperationState& state,
                         const IdVector<platform::LinkId, std::string>& link_names) {
-  std::string name = place + " " + std::string(stage_name(state.operation.label.stage));
+  std::string name = place + " " + std::string(stages::stage_name(state.operation.label.stage));
   if (state.unit >= 0) name += " on unit " + std::to_string(state.unit);
   const char* joint = " over ";
   for (const platform::LinkId id : state.operation.cost.route) {
@@ -43,7 +43,7 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
     : recorder_(recorder),
       ring_(recorder.add_ring(kRingRecords)),
       compute_engine_(platform.compute_engine) {
-  for (const StageInfo& stage : kStages)
+  for (const stages::StageInfo& stage : stages::kStages)
     names_[index_of(stage.stage)] = recorder.intern(stage.name);
   for (const platform::Link& link : platform.links) link_names_.push_back(link.name);
   compute_ = recorder.add_track(record::kNoTrack, "compute", "compute");
@@ -70,7 +70,8 @@ RecordingSink::RecordingSink(record::Recorder& recorder, const platform::Platfor
 RecordingSink::Place* RecordingSink::place_of(const Operation& operation) {
   const OperationLabel& label = operation.label;
   if (label.accelerator >= 0) return &accelerators_[static_cast<std::size_t>(label.accelerator)];
-  if (stage_info(label.stage).place == StagePlace::ranks) return place_of_ranks(operation);
+  if (stages::stage_info(label.stage).place == stages::StagePlace::ranks)
+    return place_of_ranks(operation);
   if (label.device == kNoDevice) return nullptr;
   Place& device = devices_[label.device];
   const bool is_kernel = operation.cost.route.empty();
@@ -93,8 +94,9 @@ record::TrackId RecordingSink::track_of(const OperationState& state) {
   Place* place = place_of(operation);
   if (place == nullptr) {
     CHECK(operation.cost.route.empty());  // bytes of nobody's would stand on no link
-    const bool computes = stage_info(operation.label.stage).place == StagePlace::compute ||
-                          operation.cost.engine == compute_engine_;
+    const bool computes =
+        stages::stage_info(operation.label.stage).place == stages::StagePlace::compute ||
+        operation.cost.engine == compute_engine_;
     return computes ? compute_ : host_;
   }
   Ways& ways = place->ways[index_of(operation.label.stage)];
@@ -153,7 +155,7 @@ void RecordingSink::on_finish(const OperationState& state) {
   flow_causes_.remember(state, ref);
 }
 
-void RecordingSink::on_activation_wait(const ActivationWaited& waited) {
+void RecordingSink::on_activation_wait(const stages::ActivationWaited& waited) {
   counters_->on_activation_wait(waited);
   if (recorder_.level() < record::Level::transfers) return;
   if (waiting_ == record::kNoTrack) begin_waiting();
@@ -169,7 +171,7 @@ void RecordingSink::on_activation_wait(const ActivationWaited& waited) {
 
 void RecordingSink::begin_waiting() {
   waiting_ = recorder_.add_track(compute_, "waiting", "waiting");
-  for (std::size_t why = 0; why < kActivationWaitCount; ++why) {
+  for (std::size_t why = 0; why < stages::kActivationWaitCount; ++why) {
     wait_names_[why] = recorder_.intern(kWaitNames[why]);
   }
 }
@@ -177,8 +179,8 @@ void RecordingSink::begin_waiting() {
 // Memory that a layer takes and gives back shows where its operations end.
 void RecordingSink::note_accelerator_memory(const OperationState& state) {
   if (!accelerator_memory_) return;
-  const StagePlace place = stage_info(state.operation.label.stage).place;
-  if (place != StagePlace::compute && place != StagePlace::accelerator) return;
+  const stages::StagePlace place = stages::stage_info(state.operation.label.stage).place;
+  if (place != stages::StagePlace::compute && place != stages::StagePlace::accelerator) return;
   counters_->on_accelerator_memory(accelerator_memory_(), state.end_ns);
 }
 

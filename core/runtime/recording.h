@@ -39,8 +39,9 @@ class RecordingSink final : public OperationSink {
   void on_buffers(DeviceId device, std::int32_t in_use, TimeNs now_ns) override {
     counters_->on_buffers(device, in_use, now_ns);
   }
-  void on_activation_wait(const ActivationWaited& waited) override;
-  void on_activation_bytes(ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns) override {
+  void on_activation_wait(const stages::ActivationWaited& waited) override;
+  void on_activation_bytes(stages::ActivationTier tier, std::int64_t size_bytes,
+                           TimeNs now_ns) override {
     counters_->on_activation_bytes(tier, size_bytes, now_ns);
   }
   // The memory that buffers take: in host memory, and of each device's memory.
@@ -72,7 +73,7 @@ class RecordingSink final : public OperationSink {
     record::TrackId track;
     std::string name;
     platform::EngineId engine;
-    std::array<Ways, kStageCount> ways;
+    std::array<Ways, stages::kStageCount> ways;
   };
 
   record::Recorder& recorder_;
@@ -87,8 +88,9 @@ class RecordingSink final : public OperationSink {
   platform::EngineId compute_engine_;
   FlowCauses flow_causes_;
   std::optional<RunCounters> counters_;  // made once there are tracks to put them under
-  std::array<record::NameId, kStageCount> names_{};
-  std::array<record::NameId, kActivationWaitCount> wait_names_{};  // once `waiting_` is made
+  std::array<record::NameId, stages::kStageCount> names_{};
+  std::array<record::NameId, stages::kActivationWaitCount>
+      wait_names_{};  // once `waiting_` is made
   record::TrackId compute_;
   record::TrackId waiting_ = record::kNoTrack;  // made when there is something to stand on it
   record::TrackId host_;

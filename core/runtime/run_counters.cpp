@@ -7,9 +7,9 @@ namespace sluice::runtime {
 namespace {
 
 constexpr const char* kDirectionNames[] = {"reads", "writes"};  // by platform::Direction
-constexpr std::array<const char*, kActivationWaitCount> kWaitCounterNames = {
+constexpr std::array<const char*, stages::kActivationWaitCount> kWaitCounterNames = {
     "activations out: waited (ns)", "activations back: waited (ns)"};
-constexpr std::array<const char*, kActivationTierCount> kTierNames = {
+constexpr std::array<const char*, stages::kActivationTierCount> kTierNames = {
     "accelerators: live activations (bytes)", "host: live activations (bytes)",
     "drives: live activations (bytes)"};
 
@@ -120,14 +120,15 @@ void RunCounters::on_accelerator_memory(std::int64_t used_bytes, TimeNs now_ns) 
   set(accelerator_bytes_, used_bytes, now_ns);
 }
 
-void RunCounters::on_activation_wait(const ActivationWaited& waited) {
+void RunCounters::on_activation_wait(const stages::ActivationWaited& waited) {
   follow_level(waited.to_ns);
   Counter& counter = activation_waits_[index_of(waited.why)];
   begin(counter, kWaitCounterNames[index_of(waited.why)], waited.from_ns);
   set(counter, counter.value + waited.to_ns - waited.from_ns, waited.to_ns);
 }
 
-void RunCounters::on_activation_bytes(ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns) {
+void RunCounters::on_activation_bytes(stages::ActivationTier tier, std::int64_t size_bytes,
+                                      TimeNs now_ns) {
   follow_level(now_ns);
   Counter& counter = activation_bytes_[index_of(tier)];
   begin(counter, kTierNames[index_of(tier)], now_ns);

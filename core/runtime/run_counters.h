@@ -46,8 +46,8 @@ class RunCounters {
                  TimeNs now_ns);
   void on_accelerator_memory(std::int64_t used_bytes, TimeNs now_ns);
   // Sums since this was made.
-  void on_activation_wait(const ActivationWaited& waited);
-  void on_activation_bytes(ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns);
+  void on_activation_wait(const stages::ActivationWaited& waited);
+  void on_activation_bytes(stages::ActivationTier tier, std::int64_t size_bytes, TimeNs now_ns);
 
   // A value without a sample yet gets one, however short it has held.
   void write_pending();
@@ -84,8 +84,8 @@ class RunCounters {
   Counter host_bytes_;
   Counter accelerator_bytes_;  // without a track where there is no accelerator
   // A run in which they have nothing to say does not have them.
-  std::array<Counter, kActivationWaitCount> activation_waits_;
-  std::array<Counter, kActivationTierCount> activation_bytes_;
+  std::array<Counter, stages::kActivationWaitCount> activation_waits_;
+  std::array<Counter, stages::kActivationTierCount> activation_bytes_;
 };
 
 }  // namespace sluice::runtime

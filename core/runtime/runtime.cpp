@@ -45,15 +45,15 @@ void Runtime::watch_buffers(DeviceId device) {
   if (buffers_in_use_.count() < count) buffers_in_use_.resize(count);
 }
 
-TimeNs Runtime::tell_activation_wait(ActivationWait why, LayerId layer, TimeNs from_ns) {
-  const ActivationWaited waited{why, layer, step_, from_ns, now_ns()};
+TimeNs Runtime::tell_activation_wait(stages::ActivationWait why, LayerId layer, TimeNs from_ns) {
+  const stages::ActivationWaited waited{why, layer, step_, from_ns, now_ns()};
   const TimeNs dur_ns = waited.to_ns - waited.from_ns;
   if (dur_ns <= 0) return 0;
   for (OperationSink* sink : sinks_) sink->on_activation_wait(waited);
   return dur_ns;
 }
 
-void Runtime::tell_activation_bytes(ActivationTier tier, std::int64_t size_bytes) {
+void Runtime::tell_activation_bytes(stages::ActivationTier tier, std::int64_t size_bytes) {
   const TimeNs now = now_ns();
   for (OperationSink* sink : sinks_) sink->on_activation_bytes(tier, size_bytes, now);
 }

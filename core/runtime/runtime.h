@@ -87,8 +87,8 @@ class Runtime {
   void change_buffers(DeviceId device, std::int32_t change);
 
   // For the sinks; a wait of no length is none. How long it was.
-  TimeNs tell_activation_wait(ActivationWait why, LayerId layer, TimeNs from_ns);
-  void tell_activation_bytes(ActivationTier tier, std::int64_t size_bytes);
+  TimeNs tell_activation_wait(stages::ActivationWait why, LayerId layer, TimeNs from_ns);
+  void tell_activation_bytes(stages::ActivationTier tier, std::int64_t size_bytes);
 
  private:
   detail::Detached run_root(Task<Status> root, Status* result, bool* done);

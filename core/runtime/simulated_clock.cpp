@@ -26,9 +26,10 @@ void SimulatedClock::start(OperationState* state) {
     delay_ns = static_cast<TimeNs>(next_random(random_state_) % bound);
   }
   if (started_count_++ == disturbance_.failing_operation) {
-    state->status = make_error(
-        ErrorCode::io, "{} of subgroup {} failed, as the simulation was told",
-        stage_name(state->operation.label.stage), index_of(state->operation.label.subgroup));
+    state->status =
+        make_error(ErrorCode::io, "{} of subgroup {} failed, as the simulation was told",
+                   stages::stage_name(state->operation.label.stage),
+                   index_of(state->operation.label.subgroup));
   }
   cost_.start(state, now_ns_, delay_ns);
 }

@@ -46,13 +46,13 @@ std::string text_of_file(const std::string& path) {
 }
 
 // "layer: backward, gradient_out; any: compress".
-std::string set_off_by(const runtime::StageInfo& stage) {
+std::string set_off_by(const stages::StageInfo& stage) {
   std::string text;
-  for (const runtime::SetOffBy of :
-       {runtime::SetOffBy::subgroup, runtime::SetOffBy::layer, runtime::SetOffBy::any}) {
+  for (const stages::SetOffBy of :
+       {stages::SetOffBy::subgroup, stages::SetOffBy::layer, stages::SetOffBy::any}) {
     std::string names;
-    for (const runtime::StageTrigger& trigger : stage.set_off_by) {
-      if (trigger.stage == runtime::Stage::count_ || trigger.of != of) continue;
+    for (const stages::StageTrigger& trigger : stage.set_off_by) {
+      if (trigger.stage == stages::Stage::count_ || trigger.of != of) continue;
       names += (names.empty() ? "" : ", ") + std::string(stage_name(trigger.stage));
     }
     if (names.empty()) continue;
@@ -62,7 +62,7 @@ std::string set_off_by(const runtime::StageInfo& stage) {
 }
 
 void add_stages(record::Recorder& recorder, collect::RunFacts& facts) {
-  for (const runtime::StageInfo& stage : runtime::kStages) {
+  for (const stages::StageInfo& stage : stages::kStages) {
     rundb::StageRow row;
     row.kind = word_of(stage.kind);
     row.place = word_of(stage.place);

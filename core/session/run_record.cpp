@@ -65,7 +65,7 @@ std::vector<rundb::LatenessRow> lateness_rows(const runtime::EmulationReports& r
                                               const runtime::EmulationReports& before,
                                               std::int64_t first_step) {
   std::vector<rundb::LatenessRow> rows;
-  for (const runtime::StageInfo& stage : runtime::kStages) {
+  for (const stages::StageInfo& stage : stages::kStages) {
     const runtime::EmulationReport& now = reports[index_of(stage.stage)];
     const runtime::EmulationReport& then = before[index_of(stage.stage)];
     if (now.operation_count == then.operation_count) continue;

@@ -291,7 +291,7 @@ runtime::Task<Status> Session::Schedule::take_gradient(Note note) {
   const model::LayerGradient into = gradients.view(*lease, layer);
   runtime::Operation copy;
   copy.runtime = &run_->runtime();
-  copy.label.stage = runtime::Stage::backward;
+  copy.label.stage = stages::Stage::backward;
   copy.label.layer = layer;
   copy.work.kind = runtime::WorkKind::function;
   copy.work.workers = runtime::Workers::compute;

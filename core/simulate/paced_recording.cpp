@@ -50,11 +50,11 @@ void PacedRecording::on_buffers(DeviceId device, std::int32_t in_use, TimeNs now
   if (!is_over_) sink_.on_buffers(device, in_use, now_ns);
 }
 
-void PacedRecording::on_activation_wait(const runtime::ActivationWaited& waited) {
+void PacedRecording::on_activation_wait(const stages::ActivationWaited& waited) {
   if (!is_over_) sink_.on_activation_wait(waited);
 }
 
-void PacedRecording::on_activation_bytes(runtime::ActivationTier tier, std::int64_t size_bytes,
+void PacedRecording::on_activation_bytes(stages::ActivationTier tier, std::int64_t size_bytes,
                                          TimeNs now_ns) {
   if (!is_over_) sink_.on_activation_bytes(tier, size_bytes, now_ns);
 }

@@ -33,8 +33,8 @@ class PacedRecording final : public runtime::OperationSink {
   void on_submit(const runtime::OperationState& state) override;
   void on_found(const runtime::OperationState& state) override { sink_.on_found(state); }
   void on_buffers(DeviceId device, std::int32_t in_use, TimeNs now_ns) override;
-  void on_activation_wait(const runtime::ActivationWaited& waited) override;
-  void on_activation_bytes(runtime::ActivationTier tier, std::int64_t size_bytes,
+  void on_activation_wait(const stages::ActivationWaited& waited) override;
+  void on_activation_bytes(stages::ActivationTier tier, std::int64_t size_bytes,
                            TimeNs now_ns) override;
   void on_finish(const runtime::OperationState& state) override;
 

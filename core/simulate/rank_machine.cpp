@@ -70,21 +70,21 @@ const RankMachine::Way& RankMachine::way(Purpose purpose, std::int64_t size_byte
 }
 
 runtime::Operation SimulatedRank::forward(LayerId layer) {
-  return computing(runtime::Stage::forward, layer,
+  return computing(stages::Stage::forward, layer,
                    costs_[static_cast<std::size_t>(index_of(layer))].forward_ns);
 }
 
 runtime::Operation SimulatedRank::backward(LayerId layer) {
-  return computing(runtime::Stage::backward, layer,
+  return computing(stages::Stage::backward, layer,
                    costs_[static_cast<std::size_t>(index_of(layer))].backward_ns);
 }
 
 runtime::Operation SimulatedRank::gather(LayerId layer) {
-  return sending(runtime::Stage::all_gather, layer, machine_.gather(layer));
+  return sending(stages::Stage::all_gather, layer, machine_.gather(layer));
 }
 
 runtime::Operation SimulatedRank::reduce_scatter(LayerId layer) {
-  return sending(runtime::Stage::reduce_scatter, layer, machine_.scatter(layer));
+  return sending(stages::Stage::reduce_scatter, layer, machine_.scatter(layer));
 }
 
 runtime::Operation SimulatedRank::all_reduce(std::int32_t bucket, Purpose purpose) {
@@ -92,19 +92,19 @@ runtime::Operation SimulatedRank::all_reduce(std::int32_t bucket, Purpose purpos
   const std::int64_t held_bytes = 2 * shard::held_elements(step, machine_.triple());
   const std::int64_t size_bytes =
       std::min(step.bucket_bytes, held_bytes - bucket * step.bucket_bytes);
-  return sending(runtime::Stage::all_reduce, kNoLayer, machine_.way(purpose, size_bytes));
+  return sending(stages::Stage::all_reduce, kNoLayer, machine_.way(purpose, size_bytes));
 }
 
 runtime::Operation SimulatedRank::update() {
-  return computing(runtime::Stage::update, kNoLayer, machine_.update_ns());
+  return computing(stages::Stage::update, kNoLayer, machine_.update_ns());
 }
 
 runtime::Operation SimulatedRank::broadcast() {
   const std::int64_t size_bytes = 2 * shard::owned_elements(machine_.step(), machine_.triple());
-  return sending(runtime::Stage::broadcast, kNoLayer, machine_.way(Purpose::share, size_bytes));
+  return sending(stages::Stage::broadcast, kNoLayer, machine_.way(Purpose::share, size_bytes));
 }
 
-runtime::Operation SimulatedRank::computing(runtime::Stage stage, LayerId layer,
+runtime::Operation SimulatedRank::computing(stages::Stage stage, LayerId layer,
                                             TimeNs dur_ns) const {
   runtime::Operation operation;
   operation.runtime = &runtime_;
@@ -115,7 +115,7 @@ runtime::Operation SimulatedRank::computing(runtime::Stage stage, LayerId layer,
   return operation;
 }
 
-runtime::Operation SimulatedRank::sending(runtime::Stage stage, LayerId layer,
+runtime::Operation SimulatedRank::sending(stages::Stage stage, LayerId layer,
                                           const RankMachine::Way& way) const {
   runtime::Operation operation;
   operation.runtime = &runtime_;

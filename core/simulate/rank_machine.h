@@ -73,9 +73,8 @@ class SimulatedRank {
   runtime::Operation broadcast();
 
  private:
-  runtime::Operation computing(runtime::Stage stage, LayerId layer, TimeNs dur_ns) const;
-  runtime::Operation sending(runtime::Stage stage, LayerId layer,
-                             const RankMachine::Way& way) const;
+  runtime::Operation computing(stages::Stage stage, LayerId layer, TimeNs dur_ns) const;
+  runtime::Operation sending(stages::Stage stage, LayerId layer, const RankMachine::Way& way) const;
 
   runtime::Runtime& runtime_;
   const RankMachine& machine_;

@@ -6,14 +6,14 @@
 
 namespace sluice::simulate {
 
-using runtime::Stage;
+using stages::Stage;
 
 RankTimes::What RankTimes::what_of(Stage stage) {
-  const runtime::StageInfo& info = runtime::stage_info(stage);
+  const stages::StageInfo& info = stages::stage_info(stage);
   const bool is_layer =
-      info.phase == runtime::StagePhase::forward || info.phase == runtime::StagePhase::backward;
-  if (is_layer && info.place == runtime::StagePlace::compute) return What::computing;
-  return info.place == runtime::StagePlace::ranks ? What::between_ranks : What::other;
+      info.phase == stages::StagePhase::forward || info.phase == stages::StagePhase::backward;
+  if (is_layer && info.place == stages::StagePlace::compute) return What::computing;
+  return info.place == stages::StagePlace::ranks ? What::between_ranks : What::other;
 }
 
 void RankTimes::on_finish(const runtime::OperationState& state) {
@@ -67,7 +67,7 @@ ShardedStep RankTimes::mean_step(const SimulatedStep& shown) const {
   }
   for (const Ended& ended : ended_) {
     if (ended.end_ns > to_ns) continue;
-    StageUse& use = step.stages[runtime::index_of(ended.stage)];
+    StageUse& use = step.stages[stages::index_of(ended.stage)];
     use.count += 1;
     use.size_bytes += ended.size_bytes;
     use.seconds += seconds_of(ended.dur_ns);

@@ -28,7 +28,7 @@ class RankTimes final : public runtime::OperationSink {
     TimeNs end_ns;
     What what;
   };
-  static What what_of(runtime::Stage stage);
+  static What what_of(stages::Stage stage);
   struct Sums {
     TimeNs computing_ns = 0;
     TimeNs exposed_ns = 0;
@@ -39,7 +39,7 @@ class RankTimes final : public runtime::OperationSink {
   // A step that is not shown may follow, so the time of the end stands beside each.
   struct Ended {
     TimeNs end_ns;
-    runtime::Stage stage;
+    stages::Stage stage;
     std::int64_t size_bytes;
     TimeNs dur_ns;
   };

@@ -12,9 +12,9 @@
 #include "core/model/activations.h"
 #include "core/model/model_shape.h"
 #include "core/platform/platform.h"
-#include "core/runtime/stage.h"
 #include "core/shard/cost.h"
 #include "core/shard/overlaps.h"
+#include "core/stages/stage.h"
 
 namespace sluice::simulate {
 
@@ -46,9 +46,9 @@ struct ShardedStep {
   double update_seconds = 0;   // and what a step costs besides
   // Forward and backward waited for activations on drives; mostly part of update_seconds.
   double activation_wait_seconds = 0;
-  std::array<StageUse, runtime::kStageCount> stages{};
+  std::array<StageUse, stages::kStageCount> stages{};
 
-  const StageUse& of(runtime::Stage stage) const { return stages[runtime::index_of(stage)]; }
+  const StageUse& of(stages::Stage stage) const { return stages[stages::index_of(stage)]; }
   // In which a rank does nothing but wait for others.
   double exposed_seconds() const { return seconds - compute_seconds - update_seconds; }
 };

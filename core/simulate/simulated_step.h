@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/activation_events.h"
 #include "core/simulate/phases.h"
+#include "core/stages/activation_events.h"
 
 namespace sluice::simulate {
 
@@ -41,8 +41,8 @@ struct SimulatedStep {
   std::vector<LinkUse> links;
   std::vector<EngineUse> engines;
   std::int64_t operation_count = 0;
-  // How long forward and backward waited for activations, by runtime::ActivationWait.
-  std::array<double, runtime::kActivationWaitCount> activation_wait_seconds{};
+  // How long forward and backward waited for activations, by stages::ActivationWait.
+  std::array<double, stages::kActivationWaitCount> activation_wait_seconds{};
 };
 
 }  // namespace sluice::simulate

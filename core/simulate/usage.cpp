@@ -56,7 +56,7 @@ void UsageSink::on_finish(const runtime::OperationState& state) {
   }
 }
 
-void UsageSink::on_activation_wait(const runtime::ActivationWaited& waited) {
+void UsageSink::on_activation_wait(const stages::ActivationWaited& waited) {
   activation_wait_ns_[index_of(waited.why)] += waited.to_ns - waited.from_ns;
 }
 
@@ -92,7 +92,7 @@ SimulatedStep UsageSink::mean_step() const {
   }
   step.total_seconds = total_seconds_ / count;
   step.operation_count = operation_count_ / std::ssize(steps_);
-  for (std::size_t why = 0; why < runtime::kActivationWaitCount; ++why) {
+  for (std::size_t why = 0; why < stages::kActivationWaitCount; ++why) {
     step.activation_wait_seconds[why] = static_cast<double>(activation_wait_ns_[why]) / 1e9 / count;
   }
   for (std::size_t i = 0; i < links_.size(); ++i) {

@@ -28,7 +28,7 @@ class UsageSink final : public runtime::OperationSink {
 
   void on_submit(const runtime::OperationState& state) override;
   void on_finish(const runtime::OperationState& state) override;
-  void on_activation_wait(const runtime::ActivationWaited& waited) override;
+  void on_activation_wait(const stages::ActivationWaited& waited) override;
   // When the step's outcome is complete.
   void on_step_end();
 
@@ -56,7 +56,7 @@ class UsageSink final : public runtime::OperationSink {
   std::vector<LinkPhases> links_;
   std::vector<ByPhase> engines_;
   std::int64_t operation_count_ = 0;
-  std::array<TimeNs, runtime::kActivationWaitCount> activation_wait_ns_{};
+  std::array<TimeNs, stages::kActivationWaitCount> activation_wait_ns_{};
 };
 
 }  // namespace sluice::simulate

@@ -2,7 +2,7 @@
 
 namespace sluice::train {
 
-using runtime::Stage;
+using stages::Stage;
 
 namespace {
 
@@ -30,7 +30,7 @@ runtime::Operation AcceleratorMoves::operation_of(Stage stage, platform::Directi
   operation.label.layer = layer;
   operation.label.accelerator = static_cast<std::int32_t>(accelerator);
   operation.label.size_bytes = size_bytes;
-  const bool is_between_peers = runtime::stage_info(stage).place == runtime::StagePlace::peer;
+  const bool is_between_peers = stages::stage_info(stage).place == stages::StagePlace::peer;
   operation.cost.route = is_between_peers ? route.last(1) : route;
   operation.cost.direction = direction;
   return operation;

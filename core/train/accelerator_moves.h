@@ -20,7 +20,7 @@ enum class AmongPeers : std::uint8_t { nothing, all };
 
 // A move as a whole; the work of a device is that of each part.
 struct Move {
-  runtime::Stage stage;
+  stages::Stage stage;
   platform::Direction direction;
   LayerId layer = kNoLayer;
   std::int64_t size_bytes = 0;
@@ -44,9 +44,8 @@ class AcceleratorMoves {
  private:
   std::size_t accelerator_count() const { return context_.platform.accelerator_routes.size(); }
   model::BytePart part_of(std::int64_t size_bytes, std::size_t accelerator) const;
-  runtime::Operation operation_of(runtime::Stage stage, platform::Direction direction,
-                                  LayerId layer, std::size_t accelerator,
-                                  std::int64_t size_bytes) const;
+  runtime::Operation operation_of(stages::Stage stage, platform::Direction direction, LayerId layer,
+                                  std::size_t accelerator, std::int64_t size_bytes) const;
   runtime::Operation from_peers(LayerId layer, std::size_t accelerator,
                                 std::int64_t size_bytes) const;
 

@@ -8,7 +8,7 @@
 namespace sluice::train {
 
 using platform::Direction;
-using runtime::Stage;
+using stages::Stage;
 using Kind = DeviceWork::Kind;
 
 runtime::Task<Status> GradientWork::sent() {

@@ -36,10 +36,10 @@ class GradientWork {
                                  AmongPeers among_peers) const;
   runtime::Task<Status> check(LayerId layer, std::int8_t gradient) const;
   runtime::Task<Status> take_largest(LayerId layer, std::int8_t gradient) const;
-  runtime::Operation kernel(runtime::Stage stage, const char* rate, std::int64_t elements,
+  runtime::Operation kernel(stages::Stage stage, const char* rate, std::int64_t elements,
                             const DeviceWork& work) const;
   // The move of a layer's kept elements, on their way out or back.
-  Move kept_move(runtime::Stage stage, platform::Direction direction, DeviceWork::Kind kind,
+  Move kept_move(stages::Stage stage, platform::Direction direction, DeviceWork::Kind kind,
                  LayerId layer) const;
   std::int64_t gradient_bytes(LayerId layer) const;
 

@@ -6,7 +6,7 @@
 namespace sluice::train {
 
 using platform::Direction;
-using runtime::Stage;
+using stages::Stage;
 
 LayerTraffic::LayerTraffic(StepContext& context, Pass pass, int micro_step_count)
     : context_(context),

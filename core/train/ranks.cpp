@@ -63,7 +63,7 @@ runtime::Operation Ranks::sum_gradient(runtime::Runtime& runtime, LayerId layer,
                                        std::span<float> values) {
   runtime::Operation operation;
   operation.runtime = &runtime;
-  operation.label.stage = runtime::Stage::all_reduce;
+  operation.label.stage = stages::Stage::all_reduce;
   operation.label.layer = layer;
   operation.label.size_bytes = std::ssize(values) * 4;
   if (costs_ != nullptr)
@@ -85,7 +85,7 @@ runtime::Operation Ranks::sum_gradient(runtime::Runtime& runtime, LayerId layer,
 runtime::Operation Ranks::all_committed(runtime::Runtime& runtime, std::int32_t step) {
   runtime::Operation operation;
   operation.runtime = &runtime;
-  operation.label.stage = runtime::Stage::commit_ranks;
+  operation.label.stage = stages::Stage::commit_ranks;
   operation.label.step = step;
   operation.work.kind = runtime::WorkKind::external;
   operation.work.start = [this, step](runtime::Completion completion) {

@@ -11,7 +11,7 @@ using collective::Call;
 using collective::ElementType;
 using collective::GroupId;
 using collective::Kind;
-using runtime::Stage;
+using stages::Stage;
 
 // All ranks make all groups of a kind, in the order of their lowest ranks; ours is returned.
 Result<GroupId> make_groups(collective::Communicator& communicator, const shard::RankShare& share,

@@ -58,7 +58,7 @@ class ShardGroups {
   Status make_with(const shard::RankShare& share, const GroupMaker& make_group);
   struct Ask;
   const shard::GroupShape& shape_of(collective::GroupId group) const;
-  runtime::Operation operation(runtime::Runtime& runtime, runtime::Stage stage,
+  runtime::Operation operation(runtime::Runtime& runtime, stages::Stage stage,
                                const Ask& ask) const;
 
   collective::Communicator& communicator_;

@@ -51,7 +51,7 @@ Status StepParts::make_activation_files() {
     const std::string folder =
         std::filesystem::path(run_.state().store().file(device).path()).parent_path().string();
     RETURN_IF_ERROR(drives[device]->files().make_unnamed(
-        runtime::DriveFile::activations, folder, plan.config.storage.caching, bytes[device]));
+        stages::DriveFile::activations, folder, plan.config.storage.caching, bytes[device]));
   }
   return ok_status();
 }

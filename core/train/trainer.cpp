@@ -51,7 +51,7 @@ class Trainer {
   Status write_some(model::TextWriter& text);
   void tell_of_work(const char* what, std::int64_t done, std::int64_t count);
   template <typename Work>
-  Status on_compute_thread(runtime::Stage stage, Work work);
+  Status on_compute_thread(stages::Stage stage, Work work);
   bool wants_stop();
   void finish_report();
   model::TrainableModel& model() const { return *run_.built().model; }
@@ -248,7 +248,7 @@ void Trainer::finish_report() {
 
 // Runs `work` as an operation on the compute thread, whose libtorch threads are warm.
 template <typename Work>
-Status Trainer::on_compute_thread(runtime::Stage stage, Work work) {
+Status Trainer::on_compute_thread(stages::Stage stage, Work work) {
   runtime::Operation operation;
   operation.runtime = &runtime();
   operation.label.stage = stage;
@@ -296,7 +296,7 @@ Status Trainer::validate() {
 
 Result<double> Trainer::validation_loss(std::int64_t batch) {
   double loss = 0;
-  RETURN_IF_ERROR(on_compute_thread(runtime::Stage::validate, [&]() -> Status {
+  RETURN_IF_ERROR(on_compute_thread(stages::Stage::validate, [&]() -> Status {
     ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));
     ASSIGN_OR_RETURN(loss, model::evaluate(model(), tokens));
     return ok_status();
@@ -341,7 +341,7 @@ void Trainer::tell_of_work(const char* what, std::int64_t done, std::int64_t cou
 // A few tokens an operation, so that a record has not one for each.
 Status Trainer::write_some(model::TextWriter& text) {
   constexpr int kTokens = 16;
-  return on_compute_thread(runtime::Stage::sample, [&]() -> Status {
+  return on_compute_thread(stages::Stage::sample, [&]() -> Status {
     for (int i = 0; i < kTokens && !text.is_done(); ++i) {
       for (const LayerId layer : all_ids<LayerId>(run_.plan().layout.layer_count())) {
         RETURN_IF_ERROR(text.forward(layer));

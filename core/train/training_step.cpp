@@ -40,7 +40,7 @@ class TrainingStep {
   runtime::Operation forward_operation(LayerId layer, int micro_step);
   runtime::Operation backward_operation(LayerId layer, int micro_step,
                                         const model::LayerGradient& into, int gradient);
-  runtime::Operation computing(runtime::Stage stage, LayerId layer, TimeNs dur_ns) const;
+  runtime::Operation computing(stages::Stage stage, LayerId layer, TimeNs dur_ns) const;
   const plan::LayerCost& cost_of(LayerId layer) const {
     return context_.layer_costs[static_cast<std::size_t>(index_of(layer))];
   }
@@ -211,7 +211,7 @@ session::GradientSummary TrainingStep::summary() const {
 
 runtime::Operation TrainingStep::forward_operation(LayerId layer, int micro_step) {
   runtime::Operation operation =
-      computing(runtime::Stage::forward, layer, cost_of(layer).forward_ns);
+      computing(stages::Stage::forward, layer, cost_of(layer).forward_ns);
   if (context_.device != nullptr) {
     set_device_work(context_, operation,
                     {.kind = DeviceWork::Kind::forward, .layer = layer, .micro_step = micro_step});
@@ -227,7 +227,7 @@ runtime::Operation TrainingStep::backward_operation(LayerId layer, int micro_ste
                                                     const model::LayerGradient& into,
                                                     int gradient) {
   runtime::Operation operation =
-      computing(runtime::Stage::backward, layer, cost_of(layer).backward_ns);
+      computing(stages::Stage::backward, layer, cost_of(layer).backward_ns);
   if (context_.device != nullptr) {
     set_device_work(context_, operation,
                     {.kind = DeviceWork::Kind::backward,
@@ -247,7 +247,7 @@ runtime::Operation TrainingStep::backward_operation(LayerId layer, int micro_ste
   return operation;
 }
 
-runtime::Operation TrainingStep::computing(runtime::Stage stage, LayerId layer,
+runtime::Operation TrainingStep::computing(stages::Stage stage, LayerId layer,
                                            TimeNs dur_ns) const {
   runtime::Operation operation = layer_operation(context_, stage, layer, dur_ns);
   if (context_.model != nullptr) {
@@ -263,7 +263,7 @@ runtime::Task<Status> validate_layers(StepContext& context, LayerTraffic& traffi
     CO_RETURN_IF_ERROR(there);
     runtime::Operation operation;
     operation.runtime = &context.runtime;
-    operation.label.stage = runtime::Stage::validate;
+    operation.label.stage = stages::Stage::validate;
     operation.label.layer = layer;
     if (context.device != nullptr) {
       set_device_work(context, operation, {.kind = DeviceWork::Kind::forward, .layer = layer});
@@ -285,7 +285,7 @@ runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text
     CO_RETURN_IF_ERROR(there);
     runtime::Operation operation;
     operation.runtime = &context.runtime;
-    operation.label.stage = runtime::Stage::sample;
+    operation.label.stage = stages::Stage::sample;
     operation.label.layer = layer;
     operation.work.kind = runtime::WorkKind::function;
     operation.work.workers = runtime::Workers::compute;
@@ -299,7 +299,7 @@ runtime::Task<Status> write_layers(StepContext& context, model::TextWriter& text
 
 }  // namespace
 
-runtime::Operation layer_operation(const StepContext& context, runtime::Stage stage, LayerId layer,
+runtime::Operation layer_operation(const StepContext& context, stages::Stage stage, LayerId layer,
                                    TimeNs dur_ns) {
   runtime::Operation operation;
   operation.runtime = &context.runtime;

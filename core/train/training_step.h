@@ -37,7 +37,7 @@ struct StepOutcome {
 
 // A layer's forward or backward on the platform's compute engine, as simulated time has it: without
 // work.
-runtime::Operation layer_operation(const StepContext& context, runtime::Stage stage, LayerId layer,
+runtime::Operation layer_operation(const StepContext& context, stages::Stage stage, LayerId layer,
                                    TimeNs dur_ns);
 
 // `outcome` is filled in as the step goes. After a failure nothing of the step is under way, and

@@ -20,9 +20,9 @@ constexpr std::size_t kWarmSteps = 2;
 constexpr std::size_t kFewestSteps = 2;
 constexpr std::size_t kMostSteps = 50;  // a median of more is no better, and reading takes time
 
-std::optional<runtime::Stage> stage_of(const std::string& name) {
-  const auto stage = std::ranges::find(runtime::kStages, name, &runtime::StageInfo::name);
-  return stage == runtime::kStages.end() ? std::nullopt : std::optional(stage->stage);
+std::optional<stages::Stage> stage_of(const std::string& name) {
+  const auto stage = std::ranges::find(stages::kStages, name, &stages::StageInfo::name);
+  return stage == stages::kStages.end() ? std::nullopt : std::optional(stage->stage);
 }
 
 class RecordedRunReader {
@@ -191,7 +191,7 @@ class RecordedRunReader {
     for (const rundb::NamedSpan& span : spans) {
       // The clock of an earlier stretch, before a restart of the machine, may have shown the same.
       if (span.row.step_id >= 0 && span.row.step_id + 1 < steps.front().id) continue;
-      const std::optional<runtime::Stage> stage = stage_of(span.name);
+      const std::optional<stages::Stage> stage = stage_of(span.name);
       if (!stage) continue;
       OperationTimes times;
       times.stage = *stage;

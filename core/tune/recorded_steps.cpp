@@ -8,15 +8,15 @@
 namespace sluice::tune {
 namespace {
 
-using runtime::Stage;
-using runtime::StagePhase;
+using stages::Stage;
+using stages::StagePhase;
 
 double seconds_of(TimeNs dur_ns) { return static_cast<double>(dur_ns) / 1e9; }
 
 // Transfers of devices that every step has, so that steps can be compared.
 bool is_transfer(Stage stage) {
-  const runtime::StageInfo& info = runtime::stage_info(stage);
-  return info.kind == runtime::StageKind::transfer && info.place == runtime::StagePlace::device &&
+  const stages::StageInfo& info = stages::stage_info(stage);
+  return info.kind == stages::StageKind::transfer && info.place == stages::StagePlace::device &&
          info.every_step;
 }
 
@@ -30,7 +30,7 @@ std::vector<simulate::StepTimes>::const_iterator step_of(
 // Parameters come from the device's memory, past the drive.
 enum class DriveTraffic : std::uint8_t { read, write, none };
 DriveTraffic drive_traffic(const OperationTimes& operation) {
-  if (!runtime::stage_info(operation.stage).file) return DriveTraffic::none;
+  if (!stages::stage_info(operation.stage).file) return DriveTraffic::none;
   return operation.direction == platform::Direction::read ? DriveTraffic::read
                                                           : DriveTraffic::write;
 }
@@ -166,14 +166,14 @@ std::vector<simulate::ByPhase> phase_seconds(const RecordedSteps& recorded) {
         recorded.steps[i].start_ns;
   }
   for_each([](const OperationTimes& operation, train::StepOutcome& outcome) {
-    const StagePhase phase = runtime::stage_info(operation.stage).phase;
+    const StagePhase phase = stages::stage_info(operation.stage).phase;
     if (phase != StagePhase::forward && phase != StagePhase::backward) return;
     TimeNs& end_ns =
         phase == StagePhase::forward ? outcome.forward_end_ns : outcome.backward_end_ns;
     end_ns = std::max(end_ns, operation.end_ns);
   });
   for_each([](const OperationTimes& operation, train::StepOutcome& outcome) {
-    if (runtime::stage_info(operation.stage).phase != StagePhase::parameters) return;
+    if (stages::stage_info(operation.stage).phase != StagePhase::parameters) return;
     if (operation.end_ns > outcome.forward_end_ns) return;
     outcome.parameters_up_ns = std::max(outcome.parameters_up_ns, operation.end_ns);
   });

@@ -16,8 +16,8 @@
 #include "base/ids.h"
 #include "base/units.h"
 #include "core/platform/platform.h"
-#include "core/runtime/stage.h"
 #include "core/simulate/simulated_step.h"
+#include "core/stages/stage.h"
 
 namespace sluice::tune {
 
@@ -28,7 +28,7 @@ enum class KernelOrder : std::uint8_t {
 };
 
 struct OperationTimes {
-  runtime::Stage stage = runtime::Stage::update;
+  stages::Stage stage = stages::Stage::update;
   DeviceId device = kNoDevice;
   LayerId layer = kNoLayer;
   SubgroupId subgroup = kNoSubgroup;
@@ -75,7 +75,7 @@ struct TransferUse {
 
   double seconds_per_byte() const { return busy_seconds / size_bytes; }
 };
-using TransferKey = std::tuple<DeviceId, runtime::Stage, Traffic>;
+using TransferKey = std::tuple<DeviceId, stages::Stage, Traffic>;
 std::map<TransferKey, TransferUse> transfer_uses(const RecordedSteps& recorded);
 
 // For kernels that share a processor: the part of its time that each took; together they take the

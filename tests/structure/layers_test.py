@@ -14,14 +14,15 @@ from source_tree import ROOT, Report, cpp_files, includes, tracked_files
 # core/model. A folder that holds code and is not here is a breach.
 STORAGE = {"storage/io", "storage/state"}
 CORE_WITHOUT_TORCH = {
-    "core/toml_file", "core/platform", "core/control", "core/runtime", "core/collective",
+    "core/toml_file", "core/platform", "core/control", "core/stages", "core/runtime",
+    "core/collective",
     "core/optimizer", "core/compress", "core/csd", "core/offload",
     "core/model", "core/activation", "core/data", "core/settings", "core/plan", "core/session",
     "core/train",
     "core/simulate", "core/tune", "core/shard", "core/answers",
 }
-OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
-               "core/optimizer", "core/compress", "core/csd", "core/model"}
+OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/stages",
+               "core/runtime", "core/optimizer", "core/compress", "core/csd", "core/model"}
 PLAN_MAY = {*OFFLOAD_MAY, "core/activation", "core/offload", "core/settings", "core/shard"}
 MAY_USE = {
     "base": set(),
@@ -32,12 +33,13 @@ MAY_USE = {
     "core/toml_file": {"base"},
     "core/platform": {"base", "core/toml_file"},
     "core/control": {"base"},
-    "core/runtime": {"base", "profiler/record", "storage/io", "core/platform"},
-    "core/collective": {"base", "core/runtime"},
+    "core/stages": {"base"},
+    "core/runtime": {"base", "profiler/record", "storage/io", "core/platform", "core/stages"},
+    "core/collective": {"base", "core/stages", "core/runtime"},
     "core/optimizer": {"base"},
     "core/compress": {"base", "core/optimizer"},
-    "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
-                 "core/optimizer", "core/compress"},
+    "core/csd": {"base", "profiler/record", *STORAGE, "core/platform", "core/stages",
+                 "core/runtime", "core/optimizer", "core/compress"},
     # What becomes hardware knows nothing of the project outside hls/.
     "hls/sim": set(),
     "hls/kernels": {"hls/sim"},
@@ -47,8 +49,8 @@ MAY_USE = {
     "soft/accelerator": {"base", "soft"},
     "soft/smartssd": {"base", "soft", "core/platform", "hls/sim", "hls/link"},
     "soft/smartssd/kernels": {"hls/kernels", "soft/smartssd"},
-    "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/runtime",
-                 "core/optimizer", "core/compress", "core/csd", "hls/link"},
+    "hls/host": {"base", "profiler/record", *STORAGE, "core/platform", "core/stages",
+                 "core/runtime", "core/optimizer", "core/compress", "core/csd", "hls/link"},
     "core/calibrate": {"base", *STORAGE, "core/platform", "core/optimizer", "core/compress",
                        "core/csd", "core/model"},
     "core/calibrate/ranks": {"base", "core/runtime", "core/platform", "core/collective",
@@ -59,8 +61,8 @@ MAY_USE = {
     "core/model/llama": {"base", "core/model", "core/model/torch", "storage/io"},
     "core/model/library": {"base", "storage/io", "core/model", "core/model/gpt2",
                            "core/model/llama", "core/model/torch"},
-    "core/activation": {"base", *STORAGE, "core/platform", "core/runtime", "core/csd",
-                        "core/model"},
+    "core/activation": {"base", *STORAGE, "core/platform", "core/stages", "core/runtime",
+                        "core/csd", "core/model"},
     "core/offload": OFFLOAD_MAY,
     "core/shard": {"base", *STORAGE, "core/platform", "core/runtime", "core/optimizer",
                    "core/model", "core/collective"},
@@ -76,7 +78,8 @@ MAY_USE = {
     "core/tune": {*PLAN_MAY, "storage/rundb", "profiler/analyze", "core/control", "core/plan",
                   "core/session", "core/train", "core/simulate", "core/collective", "core/shard"},
     "core/answers": {"base", "storage/rundb", "core/activation", "core/model", "core/offload",
-                     "core/plan", "core/platform", "core/runtime", "core/session", "core/settings",
+                     "core/plan", "core/platform", "core/stages", "core/runtime", "core/session",
+                     "core/settings",
                      "core/simulate", "core/train", "core/tune"},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},

@@ -9,7 +9,7 @@ import tempfile
 
 from source_tree import ROOT, Report, tracked_files
 
-TABLE = "core/runtime/stage.h"
+TABLE = "core/stages/stage.h"
 SOURCES = (".h", ".cpp", ".inl", ".js", ".sql", ".in", ".html")
 EXEMPT = ("tests/", "bench/", "docs/", "sample_models/")
 
@@ -42,7 +42,7 @@ def breaches(root):
     names = stage_names(root)
     named = re.compile(r"""(["'])(%s)\1""" % "|".join(names))
     # Which stage an operation belongs to is said where it is made; what follows from it is not.
-    branched = re.compile(r"(==|!=|case)\s*(runtime::)?Stage::(?!count_)\w+")
+    branched = re.compile(r"(==|!=|case)\s*(stages::)?Stage::(?!count_)\w+")
     found = []
     for name in tracked_files(root):
         if name == TABLE or not name.endswith(SOURCES) or name.startswith(EXEMPT):
@@ -76,7 +76,7 @@ def main():
                  [] if len(names) > 15 and "move_state" in names else [f"found {names}"])
     report.check("no stage is known by its name outside of the table", breaches(ROOT))
     missed = [text for text in ('if (name == "state_read") {}', "x = 'commit';",
-                                "case runtime::Stage::update:", "if (stage != Stage::compress) {}")
+                                "case stages::Stage::update:", "if (stage != Stage::compress) {}")
               if not planted(text)]
     report.check("a stage that is known by its name is found", [f"not found: {t}" for t in missed])
     report.check("a comment, a phase and the making of an operation are none",

@@ -17,7 +17,7 @@ struct RunPlan;
 namespace sluice::tune::detail {
 
 // The same kernel in recorded and simulated steps.
-using KernelKey = std::tuple<runtime::Stage, LayerId, SubgroupId>;
+using KernelKey = std::tuple<stages::Stage, LayerId, SubgroupId>;
 inline KernelKey key_of(const OperationTimes& kernel) {
   return {kernel.stage, kernel.layer, kernel.subgroup};
 }
@@ -35,7 +35,7 @@ struct ChargedStep {
   RecordedSteps times;
   std::map<KernelKey, KernelCharge> kernels;
   // Seconds of the host processor's time a byte, for transfers that take some.
-  std::map<std::pair<runtime::Stage, DeviceId>, double> tolls;
+  std::map<std::pair<stages::Stage, DeviceId>, double> tolls;
 };
 
 Result<ChargedStep> simulate_charged(const plan::RunPlan& plan);

@@ -10,7 +10,7 @@
 namespace sluice::tune::detail {
 namespace {
 
-using runtime::Stage;
+using stages::Stage;
 
 // Charged and recorded time of kernels that have a rate in common, without their launches.
 struct KernelTimes {
@@ -68,22 +68,22 @@ class KernelFit {
     // A kernel that is charged its launch alone says nothing of a rate.
     if (charged_seconds <= 0) return;
     const double recorded_seconds = own_seconds - launch_seconds;
-    const runtime::StageRate rate = runtime::stage_info(kernel.stage).rate;
-    if (rate == runtime::StageRate::layer) {
+    const stages::StageRate rate = stages::stage_info(kernel.stage).rate;
+    if (rate == stages::StageRate::layer) {
       add_layer(kernel, charged_seconds, recorded_seconds);
       return;
     }
     // The compute engine checks gradients at the rate that its layers say more of.
-    if (rate == runtime::StageRate::stage && charge.engine == plan_.platform.compute_engine) return;
+    if (rate == stages::StageRate::stage && charge.engine == plan_.platform.compute_engine) return;
     KernelTimes& times = kernels_[{charge.engine, rate_key(rate, engine(charge.engine))}];
     times.charged_seconds += charged_seconds;
     times.recorded_seconds += recorded_seconds;
   }
 
-  std::string rate_key(runtime::StageRate rate, const platform::Engine& of) const {
-    if (rate == runtime::StageRate::compress) return "compress";
-    if (rate == runtime::StageRate::checksum && of.rate.contains("checksum")) return "checksum";
-    if (rate != runtime::StageRate::rule) return "stage";
+  std::string rate_key(stages::StageRate rate, const platform::Engine& of) const {
+    if (rate == stages::StageRate::compress) return "compress";
+    if (rate == stages::StageRate::checksum && of.rate.contains("checksum")) return "checksum";
+    if (rate != stages::StageRate::rule) return "stage";
     const std::string rule = optimizer::rule_info(plan_.config.update.rule).name;
     const auto decompress = of.rate.find("decompress");
     const bool is_slower = plan_.options.is_sparse() && decompress != of.rate.end() &&
@@ -94,7 +94,7 @@ class KernelFit {
   void add_layer(const OperationTimes& kernel, double charged_seconds, double recorded_seconds) {
     const settings::BatchConfig& batch = plan_.config.batch;
     const model::Activations activations = plan_.config.arithmetic.activations.of(kernel.layer);
-    const bool is_forward = runtime::stage_info(kernel.stage).phase == runtime::StagePhase::forward;
+    const bool is_forward = stages::stage_info(kernel.stage).phase == stages::StagePhase::forward;
     const double elements =
         is_forward ? model::forward_elements(plan_.shape, kernel.layer, batch.batch, batch.sequence)
                    : model::backward_elements(plan_.shape, kernel.layer, batch.batch,

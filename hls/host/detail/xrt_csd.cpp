@@ -62,11 +62,11 @@ void XrtCsd::stop() {
 }
 
 Status XrtCsd::check_files() {
-  for (const auto which : {runtime::DriveFile::state, runtime::DriveFile::gradients}) {
+  for (const auto which : {stages::DriveFile::state, stages::DriveFile::gradients}) {
     const io::File* file = files().find(which);
     if (file != nullptr) RETURN_IF_ERROR(check_file(*file));
   }
-  const io::File* state = files().find(runtime::DriveFile::state);
+  const io::File* state = files().find(stages::DriveFile::state);
   if (state == nullptr) return ok_status();
   PairingRequest request{device_.name, card_->facts.address, {}, state->path()};
   for (const CardFacts& card : list_->cards) request.cards.push_back(card.address);
@@ -119,7 +119,7 @@ runtime::Operation XrtCsd::update(const csd::UpdateOrder& order, const csd::Upda
                                   csd::UpdatedChecksums& updated) {
   runtime::Operation operation;
   operation.runtime = &runtime_;
-  operation.label = {runtime::Stage::update, id_, order.task.subgroup};
+  operation.label = {stages::Stage::update, id_, order.task.subgroup};
   operation.label.step = order.step;
   operation.cost = csd::update_cost(order.task, device_.engine, engine_);
   operation.work.kind = runtime::WorkKind::external;

@@ -17,7 +17,7 @@
 using namespace sluice;
 using activation::ActivationCarrier;
 using activation::ActivationPlan;
-using runtime::Stage;
+using stages::Stage;
 
 namespace {
 
@@ -80,11 +80,11 @@ class Checker final : public runtime::OperationSink {
     (label.stage == Stage::activation_write ? out_bytes : in_bytes) += label.size_bytes;
   }
 
-  void on_activation_wait(const runtime::ActivationWaited& waited) override {
+  void on_activation_wait(const stages::ActivationWaited& waited) override {
     REQUIRE(waited.to_ns > waited.from_ns);
     wait_ns[index_of(waited.why)] += waited.to_ns - waited.from_ns;
   }
-  void on_activation_bytes(runtime::ActivationTier tier, std::int64_t size_bytes,
+  void on_activation_bytes(stages::ActivationTier tier, std::int64_t size_bytes,
                            TimeNs /*now_ns*/) override {
     REQUIRE(size_bytes >= 0);
     live_bytes[index_of(tier)] = size_bytes;
@@ -92,9 +92,9 @@ class Checker final : public runtime::OperationSink {
     peak = std::max(peak, size_bytes);
   }
 
-  std::array<TimeNs, runtime::kActivationWaitCount> wait_ns{};
-  std::array<std::int64_t, runtime::kActivationTierCount> live_bytes{};
-  std::array<std::int64_t, runtime::kActivationTierCount> peak_bytes{};
+  std::array<TimeNs, stages::kActivationWaitCount> wait_ns{};
+  std::array<std::int64_t, stages::kActivationTierCount> live_bytes{};
+  std::array<std::int64_t, stages::kActivationTierCount> peak_bytes{};
   int micro_steps = 1;
   std::int64_t submitted = 0;
   std::int64_t out_bytes = 0;
@@ -231,8 +231,8 @@ void check_steps(const Setup& setup, Sums& sums) {
     REQUIRE_THAT(status.error().message(), !Catch::Contains("stuck"));
     return;
   }
-  for (const runtime::ActivationWait why :
-       {runtime::ActivationWait::room, runtime::ActivationWait::block}) {
+  for (const stages::ActivationWait why :
+       {stages::ActivationWait::room, stages::ActivationWait::block}) {
     REQUIRE(machine.checker.wait_ns[index_of(why)] == counts.wait_ns(why));
   }
   for (const std::int64_t live_bytes : machine.checker.live_bytes) REQUIRE(live_bytes == 0);
@@ -335,7 +335,7 @@ TEST_CASE("what stays in host memory crosses to it and back, and no drive has it
   CHECK(machine.carrier->counts().written_bytes == 100'000);
   CHECK(machine.checker.out_bytes == 100'000);
   CHECK(machine.checker.in_bytes == 100'000);
-  using runtime::ActivationTier;
+  using stages::ActivationTier;
   const auto& peak = machine.checker.peak_bytes;
   CHECK(peak[index_of(ActivationTier::drives)] == 100'000);
   CHECK(peak[index_of(ActivationTier::host)] == 100'007);
@@ -351,17 +351,17 @@ TEST_CASE("forward waits for what leaves, backward for what comes back, each by 
   Machine machine(setup);
   REQUIRE(machine.take_step(0).ok());
   const auto& waits = machine.carrier->counts().layer_wait_ns;
-  const auto of = [&](std::size_t layer, runtime::ActivationWait why) {
+  const auto of = [&](std::size_t layer, stages::ActivationWait why) {
     return waits[layer][index_of(why)];
   };
-  CHECK(of(1, runtime::ActivationWait::room) == 0);          // nothing left before it
-  CHECK(of(2, runtime::ActivationWait::room) >= 2'000'000);  // 400 kB at 200 MB/s
-  CHECK(of(3, runtime::ActivationWait::room) >= 2'000'000);
-  CHECK(of(3, runtime::ActivationWait::block) == 0);          // it was still leaving
-  CHECK(of(1, runtime::ActivationWait::block) >= 1'000'000);  // 400 kB at 400 MB/s
+  CHECK(of(1, stages::ActivationWait::room) == 0);          // nothing left before it
+  CHECK(of(2, stages::ActivationWait::room) >= 2'000'000);  // 400 kB at 200 MB/s
+  CHECK(of(3, stages::ActivationWait::room) >= 2'000'000);
+  CHECK(of(3, stages::ActivationWait::block) == 0);          // it was still leaving
+  CHECK(of(1, stages::ActivationWait::block) >= 1'000'000);  // 400 kB at 400 MB/s
   // Six operations of a millisecond, and what the counter says was waited for; the last write may
   // end behind them.
   CHECK(machine.now_ns() >= 6'000'000 +
-                                machine.carrier->counts().wait_ns(runtime::ActivationWait::room) +
-                                machine.carrier->counts().wait_ns(runtime::ActivationWait::block));
+                                machine.carrier->counts().wait_ns(stages::ActivationWait::room) +
+                                machine.carrier->counts().wait_ns(stages::ActivationWait::block));
 }

@@ -42,7 +42,7 @@ class DeviceBench {
     auto made = factory.make({*runtime, platform, DeviceId{0}, {1 << 20}, kMemoryBytes});
     REQUIRE(made.ok());
     device = std::move(*made);
-    const auto file = device->files().make_scratch(runtime::DriveFile::gradients, folder.path(),
+    const auto file = device->files().make_scratch(stages::DriveFile::gradients, folder.path(),
                                                    io::Caching::buffered, 1 << 20);
     REQUIRE(file.ok());
   }
@@ -55,14 +55,14 @@ class DeviceBench {
     return std::move(*buffer);
   }
   void put(const DeviceBuffer& buffer, std::int64_t offset_bytes, std::span<const std::byte> host) {
-    REQUIRE(await(device->sync_to_device({runtime::Stage::move_state}, host,
-                                         {&buffer, offset_bytes}, std::ssize(host)))
+    REQUIRE(await(device->sync_to_device({stages::Stage::move_state}, host, {&buffer, offset_bytes},
+                                         std::ssize(host)))
                 .ok());
   }
   std::vector<std::byte> get(const DeviceBuffer& buffer, std::int64_t offset_bytes,
                              std::int64_t size_bytes) {
     std::vector<std::byte> host(static_cast<std::size_t>(size_bytes));
-    REQUIRE(await(device->sync_from_device({runtime::Stage::parameters_up}, {&buffer, offset_bytes},
+    REQUIRE(await(device->sync_from_device({stages::Stage::parameters_up}, {&buffer, offset_bytes},
                                            host, size_bytes))
                 .ok());
     return host;
@@ -210,7 +210,7 @@ inline void check_transfers(DeviceFactory& factory) {
     const DeviceBuffer to = bench.allocate(5 * kPageBytes);
     bench.put(from, 0, wanted);
     bench.put(to, 0, filling);
-    const TransferLabel label{runtime::Stage::gradient_read, SubgroupId{2}};
+    const TransferLabel label{stages::Stage::gradient_read, SubgroupId{2}};
     REQUIRE(bench.await(bench.device->write(label, {2 * kPageBytes, &from, size_bytes})).ok());
     REQUIRE(bench.await(bench.device->read(label, {2 * kPageBytes, &to, size_bytes})).ok());
     REQUIRE(bench.get(to, 0, size_bytes) == wanted);
@@ -329,8 +329,8 @@ inline void check_links(DeviceFactory& factory) {
   const DeviceBuffer buffer = bench.allocate(4 * kPageBytes);
   auto host = io::PageAlignedBuffer::allocate(4 * kPageBytes);
   REQUIRE(host.ok());
-  const TransferLabel label{runtime::Stage::gradient_down};
-  const TransferLabel up{runtime::Stage::parameters_up};
+  const TransferLabel label{stages::Stage::gradient_down};
+  const TransferLabel up{stages::Stage::parameters_up};
   REQUIRE(bench.await(bench.device->host_write(label, {0, host->bytes(), 400})).ok());
   REQUIRE(bench.await(bench.device->read(label, {0, &buffer, 1600})).ok());
   REQUIRE(bench.await(bench.device->write(label, {0, &buffer, 1200})).ok());
@@ -350,12 +350,12 @@ inline void check_labels(DeviceFactory& factory) {
   order.step = 12;
   UpdatedChecksums updated{};
   const runtime::Operation update = bench.device->update(order, arrays.buffers, updated);
-  CHECK(update.label.stage == runtime::Stage::update);
+  CHECK(update.label.stage == stages::Stage::update);
   CHECK(update.label.device == DeviceId{0});
   CHECK(update.label.subgroup == SubgroupId{4});
   CHECK(update.label.step == 12);
   const runtime::Operation read = bench.device->read(
-      {runtime::Stage::state_read, SubgroupId{7}, kNoLayer, 3}, {kPageBytes, &arrays.gradient, 40});
+      {stages::Stage::state_read, SubgroupId{7}, kNoLayer, 3}, {kPageBytes, &arrays.gradient, 40});
   CHECK(read.label.subgroup == SubgroupId{7});
   CHECK(read.label.step == 3);
   CHECK(read.label.place_bytes == kPageBytes);

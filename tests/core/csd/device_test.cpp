@@ -38,7 +38,7 @@ TEST_CASE("a device that never answers is given up by name") {
   const DeviceBuffer buffer = bench.allocate(kPageBytes);
   const std::vector<std::byte> bytes = random_bytes(40, 1);
   const Status status = bench.await(bench.device->sync_to_device(
-      {runtime::Stage::move_state, SubgroupId{3}}, bytes, {&buffer, 0}, std::ssize(bytes)));
+      {stages::Stage::move_state, SubgroupId{3}}, bytes, {&buffer, 0}, std::ssize(bytes)));
   REQUIRE_FALSE(status.ok());
   CHECK_THAT(status.error().message(),
              Catch::Contains("move_state of subgroup 3 on device 0 was started and has not ended"));

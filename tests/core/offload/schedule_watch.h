@@ -19,7 +19,7 @@
 
 namespace sluice {
 
-using runtime::Stage;
+using stages::Stage;
 
 constexpr int kSteps = 3;
 
@@ -123,7 +123,7 @@ class Checker final : public runtime::OperationSink {
 
  private:
   struct Range {
-    runtime::DriveFile file;
+    stages::DriveFile file;
     DeviceId device;
     std::int64_t first;
     std::int64_t end;
@@ -194,7 +194,7 @@ class Checker final : public runtime::OperationSink {
     REQUIRE(occupant == label.subgroup);
   }
   static Range range_of(const runtime::OperationLabel& label) {
-    return {*runtime::stage_info(label.stage).file, label.device, label.place_bytes,
+    return {*stages::stage_info(label.stage).file, label.device, label.place_bytes,
             label.place_bytes + label.size_bytes + label.padding_bytes,
             label.stage == Stage::state_write || label.stage == Stage::gradient_down ||
                 label.stage == Stage::parameter_write};

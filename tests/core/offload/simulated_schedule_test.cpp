@@ -28,7 +28,7 @@
 #include "tests/sanitizer.h"
 
 using namespace sluice;
-using runtime::Stage;
+using stages::Stage;
 
 namespace {
 

@@ -17,6 +17,7 @@
 
 using namespace sluice;
 using namespace sluice::runtime;
+using namespace sluice::stages;
 using Catch::Matchers::Contains;
 
 namespace {

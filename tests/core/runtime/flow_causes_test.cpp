@@ -6,6 +6,7 @@
 
 using namespace sluice;
 using namespace sluice::runtime;
+using namespace sluice::stages;
 
 namespace {
 

@@ -13,6 +13,7 @@
 
 using namespace sluice;
 using namespace sluice::runtime;
+using namespace sluice::stages;
 
 namespace {
 

@@ -11,6 +11,7 @@
 
 using namespace sluice;
 using namespace sluice::runtime;
+using namespace sluice::stages;
 
 namespace {
 

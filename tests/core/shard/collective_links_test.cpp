@@ -43,7 +43,7 @@ runtime::Operation collective_operation(runtime::Runtime& runtime, const Collect
                                         const CollectiveKind& kind, std::int64_t size_bytes) {
   runtime::Operation operation;
   operation.runtime = &runtime;
-  operation.label.stage = runtime::Stage::all_reduce;
+  operation.label.stage = stages::Stage::all_reduce;
   links.charge(operation, kind, size_bytes);
   return operation;
 }

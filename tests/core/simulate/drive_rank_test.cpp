@@ -91,16 +91,16 @@ TEST_CASE("a rank moves its share of the state, and what the table of the shardi
     const std::int64_t even = divide_up(plan.layout.parameter_count, triple.state.size());
     CHECK(owned >= even * 99 / 100);
     CHECK(owned <= even + plan.geometry.subgroup_elements);
-    CHECK(step.of(runtime::Stage::state_read).size_bytes == 12 * owned);
-    CHECK(step.of(runtime::Stage::state_write).size_bytes == 12 * owned);
-    CHECK(step.of(runtime::Stage::gradient_down).size_bytes == 4 * owned);
+    CHECK(step.of(stages::Stage::state_read).size_bytes == 12 * owned);
+    CHECK(step.of(stages::Stage::state_write).size_bytes == 12 * owned);
+    CHECK(step.of(stages::Stage::gradient_down).size_bytes == 4 * owned);
     const std::int64_t layers = plan.layout.layer_count();
     const bool is_gathered = triple.parameters.size() > 1;
     // Parameters before forward and backward, two layers once; the blocks' sums once.
-    CHECK(step.of(runtime::Stage::all_gather).count == (is_gathered ? 3 * layers - 2 : 0));
-    CHECK(step.of(runtime::Stage::reduce_scatter).count == (is_gathered ? layers : 0));
+    CHECK(step.of(stages::Stage::all_gather).count == (is_gathered ? 3 * layers - 2 : 0));
+    CHECK(step.of(stages::Stage::reduce_scatter).count == (is_gathered ? layers : 0));
     const std::int64_t owners = triple.state.size() / triple.parameters.size();
-    CHECK(step.of(runtime::Stage::broadcast).count == (owners > 1 ? owners : 0));
+    CHECK(step.of(stages::Stage::broadcast).count == (owners > 1 ? owners : 0));
     CHECK(step.compute_seconds + step.update_seconds + step.exposed_seconds() ==
           Approx(step.seconds));
   }
@@ -135,7 +135,7 @@ TEST_CASE("activations that leave take memory off a rank, and say what they wait
   CHECK(bytes("offload_inputs:1-24,recompute") < bytes("recompute"));
   run.activations = mix("offload:1-24,keep");
   const ShardedStep step = value_or_fail(drives.step(run));
-  CHECK(step.of(runtime::Stage::activation_write).size_bytes > 0);
+  CHECK(step.of(stages::Stage::activation_write).size_bytes > 0);
   CHECK(step.activation_wait_seconds > 0);
   CHECK(step.activation_wait_seconds <= step.update_seconds + step.exposed_seconds() + 1e-9);
 }

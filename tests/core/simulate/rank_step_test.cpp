@@ -14,7 +14,6 @@ namespace sluice::simulate {
 namespace {
 
 using platform::Scope;
-using runtime::Stage;
 using shard::Collective;
 using shard::CollectiveUse;
 using shard::Overlap;
@@ -22,6 +21,7 @@ using shard::Overlaps;
 using shard::Purpose;
 using shard::StepShape;
 using shard::Triple;
+using stages::Stage;
 using LayerCosts = std::vector<plan::LayerCost>;
 
 platform::Platform platform_of_ranks(const platform::Cluster& cluster) {
@@ -199,20 +199,20 @@ struct Order final : runtime::OperationSink {
     const Stage stage = state.operation.label.stage;
     if (stage == Stage::all_reduce || stage == Stage::update) {
       // What is reduced or updated is scattered: no scatter of a layer above is under way.
-      CHECK((stage == Stage::all_reduce || under_way[runtime::index_of(Stage::all_reduce)] == 0));
-      if (stage == Stage::update) CHECK(under_way[runtime::index_of(Stage::reduce_scatter)] == 0);
+      CHECK((stage == Stage::all_reduce || under_way[stages::index_of(Stage::all_reduce)] == 0));
+      if (stage == Stage::update) CHECK(under_way[stages::index_of(Stage::reduce_scatter)] == 0);
     }
-    under_way[runtime::index_of(stage)] += 1;
-    CHECK(under_way[runtime::index_of(Stage::all_gather)] +
-              under_way[runtime::index_of(Stage::reduce_scatter)] <=
+    under_way[stages::index_of(stage)] += 1;
+    CHECK(under_way[stages::index_of(Stage::all_gather)] +
+              under_way[stages::index_of(Stage::reduce_scatter)] <=
           1);
-    CHECK(under_way[runtime::index_of(Stage::all_reduce)] <= 1);
-    CHECK(under_way[runtime::index_of(Stage::broadcast)] <= 1);
+    CHECK(under_way[stages::index_of(Stage::all_reduce)] <= 1);
+    CHECK(under_way[stages::index_of(Stage::broadcast)] <= 1);
   }
   void on_finish(const runtime::OperationState& state) override {
-    under_way[runtime::index_of(state.operation.label.stage)] -= 1;
+    under_way[stages::index_of(state.operation.label.stage)] -= 1;
   }
-  std::array<int, runtime::kStageCount> under_way{};
+  std::array<int, stages::kStageCount> under_way{};
 };
 
 Status disturbed_steps(const runtime::Disturbance& disturbance, const Triple& triple) {

@@ -15,7 +15,7 @@
 
 using namespace sluice;
 using io::FaultPlan;
-using runtime::Stage;
+using stages::Stage;
 
 namespace {
 

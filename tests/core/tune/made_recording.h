@@ -117,7 +117,7 @@ class MadeRecording {
                            .skipped = options_.skipped.contains(id)});
     if (!options_.has_operations) return;
     for (const OperationTimes& operation : step_.times.operations) {
-      const std::string name(runtime::stage_name(operation.stage));
+      const std::string name(stages::stage_name(operation.stage));
       const std::vector<rundb::TrackLink> links = {
           {0, operation.direction == platform::Direction::read ? rundb::Direction::read
                                                                : rundb::Direction::write}};

@@ -288,20 +288,20 @@ TEST_CASE("the middle half of the steps keeps its operations") {
 
 TEST_CASE("time with traffic both ways is kept apart, and the bytes with it") {
   OperationTimes read = kernel(0, 4'000'000'000);
-  read.stage = runtime::Stage::state_read;
+  read.stage = stages::Stage::state_read;
   read.device = DeviceId{0};
   read.size_bytes = 400;
   OperationTimes write = read;
   write.direction = platform::Direction::write;
-  write.stage = runtime::Stage::state_write;
+  write.stage = stages::Stage::state_write;
   write.start_ns = 3'000'000'000;
   write.end_ns = 5'000'000'000;
   const RecordedSteps steps{{{0, 5'000'000'000}}, {read, write}, KernelOrder::in_turn};
   const auto uses = transfer_uses(steps);
-  const TransferUse alone = uses.at({DeviceId{0}, runtime::Stage::state_read, Traffic::one_way});
+  const TransferUse alone = uses.at({DeviceId{0}, stages::Stage::state_read, Traffic::one_way});
   CHECK(alone.busy_seconds == Approx(3));
   CHECK(alone.size_bytes == Approx(300));
-  const TransferUse both = uses.at({DeviceId{0}, runtime::Stage::state_write, Traffic::both_ways});
+  const TransferUse both = uses.at({DeviceId{0}, stages::Stage::state_write, Traffic::both_ways});
   CHECK(both.busy_seconds == Approx(1));
   CHECK(both.size_bytes == Approx(200));
 }

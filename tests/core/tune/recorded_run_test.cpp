@@ -49,7 +49,7 @@ TEST_CASE("a run's steady steps come back as they were recorded, without the fir
         continue;
       }
       const bool is_transfer =
-          runtime::stage_info(operation.stage).kind == runtime::StageKind::transfer;
+          stages::stage_info(operation.stage).kind == stages::StageKind::transfer;
       into.emplace(static_cast<int>(operation.stage), operation.start_ns - begin_ns,
                    operation.end_ns - begin_ns, operation.size_bytes,
                    is_transfer ? static_cast<int>(operation.direction) : 0);

@@ -86,9 +86,9 @@ class MadeStep {
 
   // Null: "collect", or what a GPU ran.
   const rundb::StageRow* stage_of(const std::string& text) {
-    const auto known = std::ranges::find(runtime::kStages, text, &runtime::StageInfo::name);
-    if (known == runtime::kStages.end()) return nullptr;
-    const auto id = static_cast<std::int64_t>(runtime::index_of(known->stage));
+    const auto known = std::ranges::find(stages::kStages, text, &stages::StageInfo::name);
+    if (known == stages::kStages.end()) return nullptr;
+    const auto id = static_cast<std::int64_t>(stages::index_of(known->stage));
     return &info_.stages.try_emplace(id, made_stage(*known, id)).first->second;
   }
 

@@ -12,8 +12,8 @@ struct MadeTracks {
   RunInfo info;
 
   MadeTracks() {
-    for (const runtime::StageInfo& stage : runtime::kStages) {
-      const auto id = static_cast<std::int64_t>(runtime::index_of(stage.stage)) + 40;
+    for (const stages::StageInfo& stage : stages::kStages) {
+      const auto id = static_cast<std::int64_t>(stages::index_of(stage.stage)) + 40;
       info.strings[id] = stage.name;
       info.stages[id] = made_stage(stage, id);
     }

@@ -11,7 +11,7 @@
 #include "base/ids.h"
 #include "base/units.h"
 
-namespace sluice::runtime {
+namespace sluice::stages {
 
 // The awaited event: enough of what earlier layers keep is written, or a block is back.
 enum class ActivationWait : std::uint8_t { room, block, count_ };
@@ -34,4 +34,4 @@ struct ActivationWaited {
   TimeNs to_ns = 0;
 };
 
-}  // namespace sluice::runtime
+}  // namespace sluice::stages

@@ -13,7 +13,7 @@
 
 #include "base/colour.h"
 
-namespace sluice::runtime {
+namespace sluice::stages {
 
 enum class Stage : std::uint8_t {
   batch_in,          // a micro-batch's tokens, or a part, to an accelerator
@@ -432,4 +432,4 @@ constexpr std::string_view word_of(SetOffBy of) {
   return kWords[static_cast<std::size_t>(of)];
 }
 
-}  // namespace sluice::runtime
+}  // namespace sluice::stages
