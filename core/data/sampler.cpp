@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/split_mix.h"
 #include "core/data/permutation.h"
+#include "core/data/token_file.h"
 
 namespace sluice::data {
 namespace {

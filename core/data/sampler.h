@@ -9,13 +9,15 @@
 // Thread contract: one thread.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "core/data/token_file.h"
 #include "core/model/trainable_model.h"
 
 namespace sluice::data {
+
+class TokenFile;
 
 struct SamplerOptions {
   std::int64_t batch = 8;

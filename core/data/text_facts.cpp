@@ -19,7 +19,7 @@ constexpr const char* kSampleText = "kjv.txt";
 
 Result<TextFacts> facts_of(const FileDescriptor& file, const std::string& path,
                            std::optional<std::int64_t> most_bytes, const Stops& stops) {
-  TextFacts facts{0, kFnvOffset};
+  TextFacts facts{.checksum = kFnvOffset};
   const auto look = [&](std::span<const std::byte> bytes) {
     if (most_bytes) {
       const auto left = static_cast<std::size_t>(*most_bytes - facts.size_bytes);
@@ -42,8 +42,8 @@ Status check_is_text(const FileDescriptor& file, const std::string& path) {
   RETURN_IF_ERROR(read_at(file, std::as_writable_bytes(std::span(head)), 0, path));
   if (head != kTokenMagic) return ok_status();
   return make_error(ErrorCode::config,
-                    "{}: is a token file (it begins with SLCTOKEN), and no setting takes one yet; "
-                    "name the text that it was made from",
+                    "{}: is a token file (it begins with SLCTOKEN), whose bytes are no text: leave "
+                    "text_format out, or name the text that it was made from",
                     path);
 }
 

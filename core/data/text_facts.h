@@ -1,5 +1,5 @@
 #pragma once
-// A text as it lies before it becomes tokens: which one it is, and that it is one.
+// What a run learns as it lies on disk: which text it is, and that it is one, or which token file.
 //
 // Thread contract: free functions.
 
@@ -13,12 +13,13 @@ namespace sluice::data {
 
 struct TextFacts {
   std::int64_t size_bytes = 0;
-  std::uint64_t checksum = 0;  // FNV-1a of its bytes
+  std::uint64_t checksum = 0;  // FNV-1a of its bytes; of a token file: TokenFile::facts()
+  std::string tokens_of = {};  // a token file's format (core/data/token_layout.h); empty: a text
   bool operator==(const TextFacts&) const = default;
 };
 
 // Reads it from end to end. ErrorCode::config for a text that is empty, no regular file, or a token
-// file, whose bytes are no text; ErrorCode::cancelled where `stops` says so.
+// file of Sluice, whose bytes are no text; ErrorCode::cancelled where `stops` says so.
 Result<TextFacts> look_at_text(const std::string& path, const Stops& stops = {});
 // The same of its first bytes alone; the file has as many.
 Result<TextFacts> look_at_begin(const std::string& path, std::int64_t size_bytes);

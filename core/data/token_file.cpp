@@ -4,98 +4,153 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/fnv.h"
 #include "core/data/token_header.h"
+#include "core/data/token_values.h"
 #include "core/data/whole_file.h"
 
 namespace sluice::data {
 namespace {
 
-constexpr std::size_t kWindowPieceBytes = 4096;  // of a window, on the stack
+constexpr std::size_t kWindowPieceBytes = 4096;                   // of a window, on the stack
+constexpr std::int64_t kCheckPieceBytes = std::int64_t{1} << 20;  // whole tokens of any width
 
-// Reads all tokens once, in pieces: a token file may be larger than the memory a run is given.
-Status check_tokens(const FileDescriptor& file, const TokenHeader& header,
-                    const std::string& path) {
-  std::uint64_t checksum = kFnvOffset;
-  std::uint64_t out_of_range_at = ~std::uint64_t{0};
-  std::int64_t offset = kTokenHeaderBytes;
-  const bool all_values_legal = header.vocabulary == std::uint64_t{1} << 8 * header.bytes_per_token;
-  const auto look = [&](std::span<const std::byte> bytes) {
-    checksum = fnv1a(bytes, checksum);
-    for (std::size_t i = 0; !all_values_legal && i < bytes.size(); i += header.bytes_per_token) {
-      std::uint16_t token = 0;
-      std::memcpy(&token, &bytes[i], header.bytes_per_token);
-      if (token >= header.vocabulary) out_of_range_at = std::min(out_of_range_at, offset + i);
-    }
-    offset += static_cast<std::int64_t>(bytes.size());
-  };
-  RETURN_IF_ERROR(for_each_piece(file, kTokenHeaderBytes, path, look));
-  if (checksum != header.token_checksum) {
-    return make_error(ErrorCode::corrupt,
-                      "{}: the tokens from offset {} on are damaged (checksum {:016x}, the header "
-                      "says {:016x}); make the file again from its text",
-                      path, kTokenHeaderBytes, checksum, header.token_checksum);
-  }
-  if (out_of_range_at != ~std::uint64_t{0}) {
-    return make_error(ErrorCode::corrupt,
-                      "{}: the token at offset {} lies outside the vocabulary of {}", path,
-                      out_of_range_at, header.vocabulary);
-  }
-  return ok_status();
-}
+// Spots of a file that is larger than all of them together; docs/tokens.md says where they lie.
+constexpr std::int64_t kSpotCount = 256;
+constexpr std::int64_t kSpotBytes = 4096;
 
 }  // namespace
 
 struct TokenFile::Opened {
   std::string path;
   FileDescriptor file;
-  TokenHeader header;
+  TokenLayout layout;
+  std::int64_t model_vocabulary = 0;
+  TextFacts facts = {};
 
-  std::int64_t offset_of(std::int64_t index) const {
-    return kTokenHeaderBytes + index * header.bytes_per_token;
+  std::int64_t payload_bytes() const { return layout.token_count * layout.bytes_per_token; }
+  std::int64_t vocabulary() const {
+    return model_vocabulary == 0 ? layout.vocabulary
+                                 : std::min(layout.vocabulary, model_vocabulary);
   }
-  Status decode(std::int64_t first, std::span<const std::byte> bytes,
-                std::span<std::int32_t> tokens) const;
+  Status read_bytes(std::int64_t first_byte, std::span<std::byte> bytes) const;
+  Status check_values(std::int64_t first_byte, std::span<const std::byte> bytes) const;
+  Error outside(std::int64_t first_byte, OutsideToken token) const;
+  Status check_whole(const Stops& stops) const;
+  Result<std::uint64_t> check_spots() const;
 };
 
-// One that lies outside the vocabulary now would be looked up outside of a table.
-Status TokenFile::Opened::decode(std::int64_t first, std::span<const std::byte> bytes,
-                                 std::span<std::int32_t> tokens) const {
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    std::uint16_t token = 0;
-    std::memcpy(&token, &bytes[i * header.bytes_per_token], header.bytes_per_token);
-    if (token >= header.vocabulary) {
-      return make_error(
-          ErrorCode::corrupt,
-          "{}: the token at offset {} lies outside the vocabulary of {}: the file was "
-          "changed while it was in use",
-          path, offset_of(first + static_cast<std::int64_t>(i)), header.vocabulary);
-    }
-    tokens[i] = token;
-  }
-  return ok_status();
+// Bytes of the tokens, counted from token 0: all of them, or an error.
+Status TokenFile::Opened::read_bytes(std::int64_t first_byte, std::span<std::byte> bytes) const {
+  const std::int64_t offset = layout.first_offset + first_byte;
+  ASSIGN_OR_RETURN(const std::size_t got, read_at(file, bytes, offset, path));
+  if (got == bytes.size()) return ok_status();
+  return make_error(ErrorCode::corrupt,
+                    "{}: there is nothing from offset {} on, and tokens up to offset {} are "
+                    "wanted: it was cut while it was in use",
+                    path, offset + static_cast<std::int64_t>(got), offset + std::ssize(bytes));
 }
 
-Result<TokenFile> TokenFile::open(const std::string& path) {
-  ASSIGN_OR_RETURN(FileDescriptor file, open_for_reading(path));
-  ASSIGN_OR_RETURN(const std::int64_t file_bytes, size_of(file, path));
-  if (file_bytes < kTokenHeaderBytes) {
+// One of no vocabulary would be looked up outside of a table.
+Status TokenFile::Opened::check_values(std::int64_t first_byte,
+                                       std::span<const std::byte> bytes) const {
+  const auto token = first_outside(bytes, layout.bytes_per_token, vocabulary());
+  return token ? Status(outside(first_byte, *token)) : ok_status();
+}
+
+Error TokenFile::Opened::outside(std::int64_t first_byte, OutsideToken token) const {
+  const std::int64_t at_byte =
+      first_byte + static_cast<std::int64_t>(token.index) * layout.bytes_per_token;
+  const std::int64_t number = at_byte / layout.bytes_per_token;
+  const std::int64_t offset = layout.first_offset + at_byte;
+  if (token.value >= layout.vocabulary) {
     return make_error(ErrorCode::corrupt,
-                      "{}: {} bytes is too short for a token file, whose header takes {}", path,
-                      file_bytes, kTokenHeaderBytes);
+                      "{}: token {}, at offset {}, is {}: that lies outside the file's own "
+                      "vocabulary of {}; make the file again",
+                      path, number, offset, token.value, layout.vocabulary);
   }
-  TokenHeader header;
-  RETURN_IF_ERROR(read_at(file, std::as_writable_bytes(std::span(&header, 1)), 0, path));
-  RETURN_IF_ERROR(check_token_header(header, file_bytes, path));
-  RETURN_IF_ERROR(check_tokens(file, header, path));
+  return make_error(ErrorCode::config,
+                    "{}: token {}, at offset {}, is {}, and the model's vocabulary is {}: the "
+                    "tokens (read as {}'s) are those of another tokenizer, or the file holds "
+                    "something else; take the model's own, or a model with a larger vocabulary",
+                    path, number, offset, token.value, model_vocabulary, name_of(layout.format));
+}
+
+// In pieces: a token file may be larger than the memory a run is given. A damaged file is called
+// so before one of its tokens is.
+Status TokenFile::Opened::check_whole(const Stops& stops) const {
+  std::vector<std::byte> piece(
+      static_cast<std::size_t>(std::min(kCheckPieceBytes, payload_bytes())));
+  std::uint64_t checksum = kFnvOffset;
+  Status values = ok_status();
+  for (std::int64_t at = 0; at < payload_bytes(); at += kCheckPieceBytes) {
+    RETURN_IF_ERROR(unless_stopped(stops, "reading " + path));
+    const auto bytes = std::span(piece).first(
+        static_cast<std::size_t>(std::min(kCheckPieceBytes, payload_bytes() - at)));
+    RETURN_IF_ERROR(read_bytes(at, bytes));
+    if (values.ok()) values = check_values(at, bytes);
+    if (!layout.checksum) {
+      RETURN_IF_ERROR(values);
+    } else {
+      checksum = fnv1a(bytes, checksum);
+    }
+  }
+  if (layout.checksum && checksum != *layout.checksum) {
+    return make_error(ErrorCode::corrupt,
+                      "{}: the tokens from offset {} on are damaged (checksum {:016x}, the header "
+                      "says {:016x}); make the file again from its text",
+                      path, layout.first_offset, checksum, *layout.checksum);
+  }
+  return values;
+}
+
+// The checksum of the spots: all of a small file, else pieces of which the first begins and the
+// last ends with the tokens.
+Result<std::uint64_t> TokenFile::Opened::check_spots() const {
+  std::uint64_t checksum = kFnvOffset;
+  const std::int64_t all_bytes = kSpotCount * kSpotBytes;
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(all_bytes, payload_bytes())));
+  if (payload_bytes() <= all_bytes) {
+    RETURN_IF_ERROR(read_bytes(0, piece));
+    RETURN_IF_ERROR(check_values(0, piece));
+    return fnv1a(piece, checksum);
+  }
+  const std::int64_t last = payload_bytes() - kSpotBytes;
+  for (std::int64_t spot = 0; spot < kSpotCount; ++spot) {
+    // In this order, and not a product of both, which might not fit into 64 bits.
+    const std::int64_t at_byte =
+        last / (kSpotCount - 1) * spot + last % (kSpotCount - 1) * spot / (kSpotCount - 1);
+    const std::int64_t at = at_byte - at_byte % layout.bytes_per_token;
+    const auto bytes = std::span(piece).first(static_cast<std::size_t>(kSpotBytes));
+    RETURN_IF_ERROR(read_bytes(at, bytes));
+    RETURN_IF_ERROR(check_values(at, bytes));
+    checksum = fnv1a(bytes, checksum);
+  }
+  return checksum;
+}
+
+Result<TokenFile> TokenFile::open(const std::string& path, const TokenFileOptions& options,
+                                  const Stops& stops) {
+  CHECK_GE(options.model_vocabulary, 0);
+  ASSIGN_OR_RETURN(FileDescriptor file, open_for_reading(path));
+  ASSIGN_OR_RETURN(const TokenLayout layout, token_layout(file, path, options.format));
+  auto opened =
+      std::make_unique<Opened>(Opened{path, std::move(file), layout, options.model_vocabulary});
+  if (options.check == TokenCheck::whole) RETURN_IF_ERROR(opened->check_whole(stops));
+  opened->facts.size_bytes = layout.first_offset + opened->payload_bytes();
+  opened->facts.tokens_of = name_of(layout.format);
+  if (layout.checksum) opened->facts.checksum = *layout.checksum;
+  if (!layout.checksum || options.check == TokenCheck::spots) {
+    ASSIGN_OR_RETURN(const std::uint64_t of_spots, opened->check_spots());
+    if (!layout.checksum) opened->facts.checksum = of_spots;
+  }
   // Windows are read in shuffled order: no readahead. Where it is not heard, it is only slower.
-  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_RANDOM);
-  return TokenFile(std::make_unique<Opened>(Opened{path, std::move(file), header}));
+  ::posix_fadvise(opened->file.get(), 0, 0, POSIX_FADV_RANDOM);
+  return TokenFile(std::move(opened));
 }
 
 TokenFile::TokenFile(std::unique_ptr<Opened> opened) : opened_(std::move(opened)) {}
@@ -103,32 +158,23 @@ TokenFile::TokenFile(TokenFile&&) noexcept = default;
 TokenFile& TokenFile::operator=(TokenFile&&) noexcept = default;
 TokenFile::~TokenFile() = default;
 
-std::int64_t TokenFile::token_count() const {
-  return static_cast<std::int64_t>(opened_->header.token_count);
-}
-std::int64_t TokenFile::vocabulary() const {
-  return static_cast<std::int64_t>(opened_->header.vocabulary);
-}
+std::int64_t TokenFile::token_count() const { return opened_->layout.token_count; }
+std::int64_t TokenFile::vocabulary() const { return opened_->layout.vocabulary; }
 const std::string& TokenFile::path() const { return opened_->path; }
+const TextFacts& TokenFile::facts() const { return opened_->facts; }
 
 Status TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const {
   CHECK_GE(first, 0);
   CHECK_LE(first + std::ssize(tokens), token_count());
   std::array<std::byte, kWindowPieceBytes> piece;
-  const std::size_t most = piece.size() / opened_->header.bytes_per_token;
+  const std::int64_t width = opened_->layout.bytes_per_token;
+  const std::size_t most = piece.size() / static_cast<std::size_t>(width);
   while (!tokens.empty()) {
     const auto part = tokens.first(std::min(most, tokens.size()));
-    const auto bytes = std::span(piece).first(part.size() * opened_->header.bytes_per_token);
-    const std::int64_t offset = opened_->offset_of(first);
-    ASSIGN_OR_RETURN(const std::size_t got, read_at(opened_->file, bytes, offset, path()));
-    if (got < bytes.size()) {
-      return make_error(ErrorCode::corrupt,
-                        "{}: there is nothing from offset {} on, and tokens up to offset {} are "
-                        "wanted: it was cut while it was in use",
-                        path(), offset + static_cast<std::int64_t>(got),
-                        offset + std::ssize(bytes));
-    }
-    RETURN_IF_ERROR(opened_->decode(first, bytes, part));
+    const auto bytes = std::span(piece).first(part.size() * static_cast<std::size_t>(width));
+    RETURN_IF_ERROR(opened_->read_bytes(first * width, bytes));
+    RETURN_IF_ERROR(opened_->check_values(first * width, bytes));
+    widen_tokens(bytes, width, part);
     first += std::ssize(part);
     tokens = tokens.subspan(part.size());
   }

@@ -1,8 +1,6 @@
 #pragma once
-// Tokens on disk: a 64-byte header (magic "SLCTOKEN", version, bytes a token, token
-// count, vocabulary, checksum of the tokens, size and checksum of the source text) and then the
-// tokens (1 or 2 bytes each, little-endian). docs/token_format.md is its page. Byte-level tokens:
-// the token is the byte, vocabulary 256.
+// Tokens on disk, whichever program wrote them (docs/tokens.md): Sluice's own files
+// (docs/token_format.md), llm.c's and nanoGPT's.
 //
 // They are read, not mapped: of a mapped file that is cut meanwhile, or whose drive fails, the
 // program hears by SIGBUS alone, in the middle of whatever it does.
@@ -17,24 +15,42 @@
 #include "base/status.h"
 #include "base/stops.h"
 #include "core/data/text_facts.h"
+#include "core/data/token_layout.h"
 
 namespace sluice::data {
 
+// whole: each token, and the checksum where the file has one; at the speed of its drive.
+// spots: a MiB of it, at most, from begin to end; each token that is read later is looked at then.
+enum class TokenCheck : std::uint8_t { whole, spots };
+
+struct TokenFileOptions {
+  TokenFormat format = TokenFormat::sluice;
+  TokenCheck check = TokenCheck::whole;
+  std::int64_t model_vocabulary = 0;  // every token has to be below it; 0: nobody asks
+};
+
 class TokenFile {
  public:
-  // Refuses a foreign, cut or damaged file, naming it and the offset.
-  static Result<TokenFile> open(const std::string& path);
+  // Refuses a foreign, cut or damaged file, and one with a token that its own or the model's
+  // vocabulary does not have: by file, offset, number of the token and value. Where `stops` says
+  // so: ErrorCode::cancelled.
+  static Result<TokenFile> open(const std::string& path, const TokenFileOptions& options = {},
+                                const Stops& stops = {});
 
   TokenFile(TokenFile&&) noexcept;
   TokenFile& operator=(TokenFile&&) noexcept;
   ~TokenFile();
 
   std::int64_t token_count() const;
+  // The file's own; where it says none, what a token of its width can be.
   std::int64_t vocabulary() const;
   // Tokens [first, first + tokens.size()), which have to be among token_count(). What has happened
-  // to the file since it was opened is an error that names it and the offset.
+  // to the file since it was opened, and a token of no vocabulary, is an error that names it and
+  // the offset.
   Status read(std::int64_t first, std::span<std::int32_t> tokens) const;
   const std::string& path() const;
+  // Which file it is: its size, and the checksum that its header has, or else that of its spots.
+  const TextFacts& facts() const;
 
  private:
   struct Opened;
@@ -42,9 +58,10 @@ class TokenFile {
   std::unique_ptr<Opened> opened_;
 };
 
-// Makes a byte-level token file from any text; written beside and renamed, so a crash leaves no
-// half file. If `token_path` is already made from this very text (size and checksum), nothing is
-// done. Empty or missing text is an error. Where `stops` says so: ErrorCode::cancelled.
+// Makes a byte-level token file from any text (the token is the byte, vocabulary 256); written
+// beside and renamed, so a crash leaves no half file. If `token_path` is already made from this
+// very text (size and checksum), nothing is done. Empty or missing text is an error. Where `stops`
+// says so: ErrorCode::cancelled.
 Status prepare_byte_tokens(const std::string& text_path, const std::string& token_path,
                            const Stops& stops = {});
 // The same of a text that was looked at a moment ago.

@@ -6,9 +6,21 @@
 #include "base/fnv.h"
 
 namespace sluice::data {
+namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "token files are little-endian and read as they lie");
+
+bool is_width(const TokenHeader& header) {
+  const std::uint32_t width = header.bytes_per_token;
+  return width == 1 || width == 2 || (width == 4 && header.version >= 2);
+}
+
+std::uint64_t most_vocabulary(std::uint32_t bytes_per_token) {
+  return bytes_per_token == 4 ? kMostVocabulary : std::uint64_t{1} << (8 * bytes_per_token);
+}
+
+}  // namespace
 
 std::uint64_t TokenHeader::expected_header_checksum() const {
   return fnv1a(std::as_bytes(std::span(this, 1)).first(offsetof(TokenHeader, header_checksum)));
@@ -23,10 +35,10 @@ Status check_token_header(const TokenHeader& header, std::int64_t file_bytes,
         "be made into tokens first",
         path);
   }
-  if (header.version != kTokenVersion) {
+  if (header.version == 0 || header.version > kTokenVersion) {
     return make_error(
         ErrorCode::unsupported,
-        "{}: token format version {} at offset 8, this program reads version {}; make "
+        "{}: token format version {} at offset 8, this program reads versions 1 to {}; make "
         "the file again from its text",
         path, header.version, kTokenVersion);
   }
@@ -36,11 +48,12 @@ Status check_token_header(const TokenHeader& header, std::int64_t file_bytes,
                       "{:016x}); make the file again from its text",
                       path, header.header_checksum, header.expected_header_checksum());
   }
-  if ((header.bytes_per_token != 1 && header.bytes_per_token != 2) || header.vocabulary == 0 ||
-      header.vocabulary > (std::uint64_t{1} << (8 * header.bytes_per_token))) {
+  if (!is_width(header) || header.vocabulary == 0 ||
+      header.vocabulary > most_vocabulary(header.bytes_per_token)) {
     return make_error(ErrorCode::corrupt,
                       "{}: {} bytes a token (offset 12) with a vocabulary of {} (offset 24) is not "
-                      "a token file this program writes; tokens take 1 or 2 bytes",
+                      "a token file this program writes; tokens take 1 or 2 bytes, or from version "
+                      "2 on 4",
                       path, header.bytes_per_token, header.vocabulary);
   }
   const std::uint64_t payload = static_cast<std::uint64_t>(file_bytes - kTokenHeaderBytes);

@@ -14,11 +14,15 @@
 namespace sluice::data {
 
 inline constexpr std::array<char, 8> kTokenMagic = {'S', 'L', 'C', 'T', 'O', 'K', 'E', 'N'};
-inline constexpr std::uint32_t kTokenVersion = 1;
+// The newest. Files of 1 and 2 bytes a token are written as version 1, which older programs read.
+inline constexpr std::uint32_t kTokenVersion = 2;
+
+// The most with 4 bytes a token: tokens are signed in a batch.
+inline constexpr std::int64_t kMostVocabulary = std::int64_t{1} << 31;
 
 struct TokenHeader {
   std::array<char, 8> magic = kTokenMagic;
-  std::uint32_t version = kTokenVersion;
+  std::uint32_t version = 1;
   std::uint32_t bytes_per_token = 1;
   std::uint64_t token_count = 0;
   std::uint64_t vocabulary = 0;

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "core/data/token_file.h"
+
 namespace sluice::train {
 namespace {
 
@@ -23,6 +25,11 @@ Status check_vocabulary(const model::ModelShape& shape) {
 }
 
 }  // namespace
+
+TrainingText::TrainingText() = default;
+TrainingText::TrainingText(TrainingText&&) noexcept = default;
+TrainingText& TrainingText::operator=(TrainingText&&) noexcept = default;
+TrainingText::~TrainingText() = default;
 
 Result<TrainingText> TrainingText::look_at(const settings::RunConfig& config,
                                            const model::ModelShape& shape) {

@@ -3,7 +3,9 @@
 //
 // Thread contract: the schedule's thread.
 
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "base/stops.h"
 #include "core/data/sampler.h"
@@ -15,6 +17,11 @@ namespace sluice::train {
 
 class TrainingText {
  public:
+  TrainingText();
+  TrainingText(TrainingText&&) noexcept;
+  TrainingText& operator=(TrainingText&&) noexcept;
+  ~TrainingText();
+
   // Reads the text, and refuses what a run with these settings cannot learn from it.
   static Result<TrainingText> look_at(const settings::RunConfig& config,
                                       const model::ModelShape& shape);

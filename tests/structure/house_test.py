@@ -28,8 +28,8 @@ WIDE_HEADERS = {
     "core/session/session_schedule.h": 133,
     "core/train/shard_traffic.h": 43,
     "core/train/step_parts.h": 118,
-    "core/train/trainer.h": 137,
-    "core/train/training_run.h": 133,
+    "core/train/trainer.h": 136,
+    "core/train/training_run.h": 132,
     "core/tune/replanner.h": 42,
 }
 # Class (of header) -> public methods.

@@ -125,7 +125,7 @@ TEST_CASE("a token file is no text") {
   CHECK(again.error().code() == ErrorCode::config);
   CHECK_THAT(again.error().message(),
              Contains("tokens: is a token file (it begins with SLCTOKEN)") &&
-                 Contains("no setting takes one yet"));
+                 Contains("name the text that it was made from"));
   CHECK(names_in(folder) == std::set<std::string>{"text", "tokens"});
   write_file(folder / "text", "SLCTOKE is shorter than that");
   CHECK(look_at_text(folder / "text").ok());

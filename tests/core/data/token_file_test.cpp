@@ -3,32 +3,22 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <filesystem>
 
 #include "base/fnv.h"
 #include "core/data/token_header.h"
-#include "tests/core/data/files.h"
+#include "tests/core/data/foreign_tokens.h"
 
 namespace sluice::data {
 namespace {
 
 using Catch::Matchers::Contains;
 
-// A file as another program would write it, from docs/token_format.md.
-std::string token_file(TokenHeader header, const std::string& payload) {
-  header.token_checksum = fnv1a(payload);
-  header.header_checksum = header.expected_header_checksum();
-  std::string bytes(sizeof header, '\0');
-  std::memcpy(bytes.data(), &header, sizeof header);
-  return bytes + payload;
-}
-
 std::string byte_file(const std::string& text) {
   TokenHeader header;
   header.token_count = text.size();
   header.vocabulary = 256;
-  return token_file(header, text);
+  return sluice_tokens(header, text);
 }
 
 Error error_of(const std::string& bytes) {
@@ -62,7 +52,7 @@ TEST_CASE("two-byte tokens are little-endian") {
   header.bytes_per_token = 2;
   header.token_count = 2;
   header.vocabulary = 50257;
-  write_file(folder / "t.tok", token_file(header, "\x50\xc4\x01\x02"));
+  write_file(folder / "t.tok", sluice_tokens(header, "\x50\xc4\x01\x02"));
   const Result<TokenFile> file = TokenFile::open(folder / "t.tok");
   REQUIRE(file.ok());
   CHECK(all_tokens(*file) == std::vector<std::int32_t>{50256, 0x0201});
@@ -73,7 +63,7 @@ TEST_CASE("a token outside the vocabulary is refused with its offset") {
   header.bytes_per_token = 2;
   header.token_count = 2;
   header.vocabulary = 50257;
-  const Error error = error_of(token_file(header, "\x50\xc4\x51\xc4"));
+  const Error error = error_of(sluice_tokens(header, "\x50\xc4\x51\xc4"));
   CHECK(error.code() == ErrorCode::corrupt);
   CHECK_THAT(error.message(), Contains("offset 66") && Contains("50257"));
 }
@@ -120,7 +110,7 @@ TEST_CASE("tokens are read from anywhere, over as many pieces as there are") {
   for (std::int64_t i = 0; i < 10'000; ++i) {
     bytes += {static_cast<char>(token_of(i) & 0xff), static_cast<char>(token_of(i) >> 8)};
   }
-  write_file(folder / "t.tok", token_file(header, bytes));
+  write_file(folder / "t.tok", sluice_tokens(header, bytes));
   const Result<TokenFile> file = TokenFile::open(folder / "t.tok");
   REQUIRE(file.ok());
   for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}, std::int64_t{777}}) {
@@ -155,7 +145,7 @@ TEST_CASE("a token that is changed while the file is open does not leave the voc
   header.bytes_per_token = 2;
   header.token_count = 2;
   header.vocabulary = 50257;
-  const std::string whole = token_file(header, "\x50\xc4\x01\x02");
+  const std::string whole = sluice_tokens(header, "\x50\xc4\x01\x02");
   write_file(folder / "t.tok", whole);
   const Result<TokenFile> file = TokenFile::open(folder / "t.tok");
   REQUIRE(file.ok());

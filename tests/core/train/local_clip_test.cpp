@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/data/token_file.h"
 #include "core/optimizer/gradient_stats.h"
 #include "core/plan/lr_schedule.h"
 #include "tests/core/train/failing_run.h"

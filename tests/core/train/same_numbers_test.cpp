@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/compress/top_k.h"
+#include "core/data/token_file.h"
 #include "core/offload/residual_file.h"
 #include "core/optimizer/gradient_stats.h"
 #include "core/optimizer/loss_scale.h"
