@@ -193,6 +193,10 @@ std::string train_report_text(train::TrainingRun& run, const train::TrainReport&
     text += fmt::format("\nThe model writes:\n{}\n",
                         escaped_for_terminal(*report.sample, LineFeeds::keep));
   }
+  const std::string& why_no_sample = run.text().why_no_sample();
+  if (!report.stopped && run.config().sample.tokens > 0 && !why_no_sample.empty()) {
+    text += fmt::format("\nThe model writes no text: {}.\n", escaped_for_terminal(why_no_sample));
+  }
   if (!going_on.schedule.empty()) text += fmt::format("\n{}\n", going_on.schedule);
   const std::string show =
       fmt::format("{} show {}", program(), shell_quoted(run.config().files.database));

@@ -9,6 +9,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/float16.h"
 #include "base/memory_item.h"
@@ -32,8 +34,12 @@ struct ModelOptions {
   int thread_count = 0;                      // 0 = all cores
 };
 
+// Without `text_of` a token is a byte.
 struct SampleOptions {
   std::string prompt = {};
+  std::vector<std::int32_t> prompt_tokens = {};  // the same; with `text_of`
+  std::int64_t written_tokens = 256;             // only tokens below it are written
+  std::function<std::string_view(std::int32_t token)> text_of = {};
   std::int64_t token_count = 200;
   double temperature = 0.8;  // 0: always the likeliest token
   std::uint64_t seed = 0;
@@ -48,6 +54,8 @@ class TextWriter {
   virtual Status forward(LayerId layer) = 0;
   // With the prompt.
   virtual const std::string& text() const = 0;
+  // Tokens behind the prompt.
+  virtual std::int64_t written_count() const = 0;
 };
 
 struct BuiltModel {

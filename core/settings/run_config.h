@@ -53,6 +53,9 @@ struct StatePlaces {
   std::string of_rank(int rank) const { return before_rank + std::to_string(rank) + behind_rank; }
 };
 
+// How the file `text` is read; automatic: by its first bytes (docs/tokens.md).
+enum class TextFormat : std::uint8_t { automatic, bytes, sluice, llm_c, nanogpt };
+
 // Where the run reads from and writes to. Absolute, or relative to the working directory; those
 // that stand in the file have been taken relative to the file's folder.
 struct RunFiles {
@@ -64,6 +67,7 @@ struct RunFiles {
   std::string state_directory;  // empty: OUTPUT/state; of one rank of many its own
   std::string database;         // empty: OUTPUT/run.db
   StatePlaces state_places;     // no setting: OUTPUT/rank-2/state, or state_dir/rank-2
+  TextFormat text_format = TextFormat::automatic;
 };
 
 struct BatchConfig {

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "core/plan/lr_schedule.h"
-#include "core/plan/model_options.h"
 #include "core/train/divergence.h"
 #include "core/train/training_step.h"
 
@@ -136,7 +135,7 @@ Status Trainer::set_batches() {
   for (std::int64_t m = 0; m < micro_steps; ++m) {
     const std::uint64_t position =
         position_.data_position + static_cast<std::uint64_t>((first + m) * config_.batch.batch);
-    ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.sampler().train_batch(position));
+    ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.text().sampler().train_batch(position));
     RETURN_IF_ERROR(model().set_batch(static_cast<int>(m), batch, model::BatchUse::training));
   }
   return ok_status();
@@ -266,7 +265,7 @@ Status Trainer::on_compute_thread(stages::Stage stage, Work work) {
 // the run to stop gets none.
 Status Trainer::validate() {
   const std::int64_t count =
-      std::min(run_.sampler().validation_batch_count(), config_.validation.batches);
+      std::min(run_.text().sampler().validation_batch_count(), config_.validation.batches);
   if (count == 0) return ok_status();
   RETURN_IF_ERROR(settle());
   const bool comes_by_layer = run_.built().device != nullptr ||
@@ -297,7 +296,7 @@ Status Trainer::validate() {
 Result<double> Trainer::validation_loss(std::int64_t batch) {
   double loss = 0;
   RETURN_IF_ERROR(on_compute_thread(stages::Stage::validate, [&]() -> Status {
-    ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));
+    ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.text().sampler().validation_batch(batch));
     ASSIGN_OR_RETURN(loss, model::evaluate(model(), tokens));
     return ok_status();
   }));
@@ -307,7 +306,7 @@ Result<double> Trainer::validation_loss(std::int64_t batch) {
 // The bytes that cross for it are no step's, and not among the report's bytes a step.
 Result<double> Trainer::validation_loss_by_layer(std::int64_t batch) {
   runtime::add(bytes_before_, bytes().links(), -1);
-  ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.sampler().validation_batch(batch));
+  ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.text().sampler().validation_batch(batch));
   RETURN_IF_ERROR(model().set_batch(0, tokens, model::BatchUse::validation));
   RETURN_IF_ERROR(runtime().run(validation_pass(run_.step().context())));
   runtime::add(bytes_before_, bytes().links(), 1);
@@ -315,12 +314,11 @@ Result<double> Trainer::validation_loss_by_layer(std::int64_t batch) {
 }
 
 Status Trainer::sample() {
-  if (!run_.built().write_text) return ok_status();
+  if (!run_.built().write_text || !run_.text().why_no_sample().empty()) return ok_status();
   const bool comes_by_layer =
       run_.plan().options.streams_parameters() || run_.plan().share.is_gathered();
   ASSIGN_OR_RETURN(const std::unique_ptr<model::TextWriter> text,
-                   run_.built().write_text(plan::sample_options(config_)));
-  const std::int64_t prompt = std::ssize(text->text());
+                   run_.built().write_text(run_.text().sample_options(config_)));
   while (!text->is_done()) {
     if (wants_stop()) {
       report_.left_out.emplace_back("the sample text");
@@ -328,7 +326,7 @@ Status Trainer::sample() {
     }
     RETURN_IF_ERROR(comes_by_layer ? runtime().run(text_pass(run_.step().context(), *text))
                                    : write_some(*text));
-    tell_of_work("the sample text, byte", std::ssize(text->text()) - prompt, config_.sample.tokens);
+    tell_of_work("the sample text, token", text->written_count(), config_.sample.tokens);
   }
   report_.sample = text->text();
   return ok_status();

@@ -24,9 +24,13 @@ settings::RunConfig spelled_out(const settings::RunConfig& config) {
   return spelled;
 }
 
+// In a token file's value, before its format.
+constexpr const char* kTokensOf = ", tokens of ";
+
 session::Recipe facts_of(const data::TextFacts& text) {
-  return {{"text", fmt::format("{} bytes, checksum {:016x}", text.size_bytes, text.checksum),
-           Decides::origin}};
+  std::string value = fmt::format("{} bytes, checksum {:016x}", text.size_bytes, text.checksum);
+  if (!text.tokens_of.empty()) value += kTokensOf + text.tokens_of;
+  return {{"text", std::move(value), Decides::origin}};
 }
 
 session::Recipe facts_of(const model::ModelShape& shape) {
@@ -48,6 +52,12 @@ std::int64_t bytes_in(const std::string& value) {
 std::string text_difference(const std::string& was, const std::string& is,
                             const std::string& path) {
   const std::int64_t was_bytes = bytes_in(was);
+  const auto has_tokens = [](const std::string& value) {
+    return value.find(kTokensOf) != std::string::npos;
+  };
+  if (has_tokens(was) != has_tokens(is)) {
+    return "one has bytes, the other one tokens (text_format says how a file is read)";
+  }
   if (bytes_in(is) <= was_bytes) return "it is another text";
   const auto begin = data::look_at_begin(path, was_bytes);
   const bool has_grown =

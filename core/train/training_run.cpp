@@ -73,7 +73,8 @@ Result<OpenRun::Request> TrainingRun::plan_own(const Request& request) {
   } else if (ranks_ != nullptr) {
     RETURN_IF_ERROR(ranks_->charge(plan.platform, ranks_->count(), plan.share));
   }
-  ASSIGN_OR_RETURN(text_, TrainingText::look_at(plan.config, plan.shape));
+  ASSIGN_OR_RETURN(text_,
+                   TrainingText::look_at(plan.config, plan.shape, request.start, request.stops));
   recipe_ = recipe_of(plan.config, plan.shape, text_.facts());
   RETURN_IF_ERROR(check_start(plan.config.files, request.start, ranks_ == nullptr));
   const model::ModelFactory& factory = *request.factory;

@@ -46,7 +46,7 @@ class TrainingRun final : public session::Tunable {
   const plan::RunPlan& plan() const { return session_->plan(); }
   const settings::RunConfig& config() const { return plan().config; }
   model::BuiltModel& built() { return built_; }
-  data::Sampler& sampler() { return text_.sampler(); }
+  TrainingText& text() { return text_; }
   StepParts& step() { return *step_; }
   // Null: this is the only rank.
   Ranks* ranks() { return ranks_; }

@@ -1,11 +1,18 @@
 #include "core/train/training_text.h"
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 
+#include "base/log.h"
 #include "core/data/token_file.h"
+#include "core/data/token_vocabulary.h"
+#include "core/plan/model_options.h"
 
 namespace sluice::train {
 namespace {
+
+constexpr std::int64_t kByteValues = 256;
 
 data::SamplerOptions sampler_options(const settings::RunConfig& config) {
   data::SamplerOptions options;
@@ -17,11 +24,37 @@ data::SamplerOptions sampler_options(const settings::RunConfig& config) {
 }
 
 Status check_vocabulary(const model::ModelShape& shape) {
-  constexpr std::int64_t kByteValues = 256;
   if (shape.vocabulary >= kByteValues) return ok_status();
   return make_error(ErrorCode::config,
                     "model {} knows {} different tokens; a text has {}, one a byte value",
                     shape.name, shape.vocabulary, kByteValues);
+}
+
+// None: a text.
+Result<std::optional<data::TokenFormat>> format_of(const settings::RunFiles& files) {
+  using settings::TextFormat;
+  switch (files.text_format) {
+    case TextFormat::automatic:
+      return data::recognised_format(files.text);
+    case TextFormat::sluice:
+      return std::optional(data::TokenFormat::sluice);
+    case TextFormat::llm_c:
+      return std::optional(data::TokenFormat::llm_c);
+    case TextFormat::nanogpt:
+      return std::optional(data::TokenFormat::nanogpt);
+    case TextFormat::bytes:
+      break;
+  }
+  return std::optional<data::TokenFormat>();
+}
+
+// A check that somebody has waited for says so, once.
+void tell_of_check(const data::TokenFile& tokens, std::chrono::steady_clock::time_point began,
+                   const settings::RunConfig& config) {
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  if (took.count() < 2 || config.shards.rank != 0) return;
+  log_info(fmt::format("{}: {} tokens looked at in {:.1f} s; a resume looks at some of them",
+                       tokens.path(), tokens.token_count(), took.count()));
 }
 
 }  // namespace
@@ -32,8 +65,8 @@ TrainingText& TrainingText::operator=(TrainingText&&) noexcept = default;
 TrainingText::~TrainingText() = default;
 
 Result<TrainingText> TrainingText::look_at(const settings::RunConfig& config,
-                                           const model::ModelShape& shape) {
-  RETURN_IF_ERROR(check_vocabulary(shape));
+                                           const model::ModelShape& shape, session::StartFrom start,
+                                           const Stops& stops) {
   const std::string& path = config.files.text;
   std::error_code error;
   const auto size_bytes = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
@@ -42,22 +75,84 @@ Result<TrainingText> TrainingText::look_at(const settings::RunConfig& config,
     return make_error(ErrorCode::not_found, "{}: cannot read the text: {}{}{}", path,
                       error.message(), how.empty() ? "" : "; ", how);
   }
-  RETURN_IF_ERROR(data::Sampler::check(size_bytes, sampler_options(config), path));
+  ASSIGN_OR_RETURN(const std::optional<data::TokenFormat> format, format_of(config.files));
   TrainingText text;
-  ASSIGN_OR_RETURN(text.facts_, data::look_at_text(path));
+  RETURN_IF_ERROR(format ? text.look_at_tokens(config, shape, *format, start, stops)
+                         : text.look_at_bytes(config, shape, size_bytes));
   return text;
+}
+
+Status TrainingText::look_at_bytes(const settings::RunConfig& config,
+                                   const model::ModelShape& shape, std::int64_t size_bytes) {
+  RETURN_IF_ERROR(check_vocabulary(shape));
+  RETURN_IF_ERROR(data::Sampler::check(size_bytes, sampler_options(config), config.files.text));
+  ASSIGN_OR_RETURN(facts_, data::look_at_text(config.files.text));
+  if (shape.vocabulary != kByteValues) {
+    why_no_sample_ = fmt::format("model {} knows {} tokens, and a byte is one of {}", shape.name,
+                                 shape.vocabulary, kByteValues);
+  }
+  return ok_status();
+}
+
+Status TrainingText::look_at_tokens(const settings::RunConfig& config,
+                                    const model::ModelShape& shape, data::TokenFormat format,
+                                    session::StartFrom start, const Stops& stops) {
+  const bool is_new = start == session::StartFrom::new_state;
+  const auto began = std::chrono::steady_clock::now();
+  ASSIGN_OR_RETURN(
+      data::TokenFile tokens,
+      data::TokenFile::open(config.files.text,
+                            {.format = format,
+                             .check = is_new ? data::TokenCheck::whole : data::TokenCheck::spots,
+                             .model_vocabulary = shape.vocabulary},
+                            stops));
+  tell_of_check(tokens, began, config);
+  RETURN_IF_ERROR(
+      data::Sampler::check(tokens.token_count(), sampler_options(config), tokens.path()));
+  facts_ = tokens.facts();
+  tokens_ = std::make_unique<data::TokenFile>(std::move(tokens));
+  return look_at_vocabulary(config, shape);
+}
+
+// Before the first step: what is wrong with it should not be said behind the last one.
+Status TrainingText::look_at_vocabulary(const settings::RunConfig& config,
+                                        const model::ModelShape& shape) {
+  if (config.sample.tokens == 0) return ok_status();
+  const std::string& path = config.files.text;
+  ASSIGN_OR_RETURN(std::optional<data::TokenVocabulary> vocabulary,
+                   data::TokenVocabulary::load_beside(path));
+  if (!vocabulary) {
+    why_no_sample_ = fmt::format("{} has tokens, and there is no {} that says their bytes", path,
+                                 data::TokenVocabulary::path_beside(path));
+    return ok_status();
+  }
+  written_tokens_ = std::min(vocabulary->token_count(), shape.vocabulary);
+  ASSIGN_OR_RETURN(prompt_tokens_, vocabulary->tokens_of(config.sample.prompt, written_tokens_));
+  vocabulary_ = std::make_unique<data::TokenVocabulary>(*std::move(vocabulary));
+  return ok_status();
 }
 
 Status TrainingText::open(const settings::RunConfig& config, const std::string& folder,
                           const Stops& stops) {
-  const std::string path = (std::filesystem::path(folder) / "text.tokens").string();
-  RETURN_IF_ERROR(data::prepare_byte_tokens(config.files.text, facts_, path, stops));
-  ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(path));
-  tokens_ = std::make_unique<data::TokenFile>(std::move(tokens));
+  if (tokens_ == nullptr) {
+    const std::string path = (std::filesystem::path(folder) / "text.tokens").string();
+    RETURN_IF_ERROR(data::prepare_byte_tokens(config.files.text, facts_, path, stops));
+    ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(path));
+    tokens_ = std::make_unique<data::TokenFile>(std::move(tokens));
+  }
   ASSIGN_OR_RETURN(data::Sampler sampler,
                    data::Sampler::make(tokens_.get(), sampler_options(config)));
   sampler_ = std::move(sampler);
   return ok_status();
+}
+
+model::SampleOptions TrainingText::sample_options(const settings::RunConfig& config) const {
+  model::SampleOptions options = plan::sample_options(config);
+  if (vocabulary_ == nullptr) return options;
+  options.prompt_tokens = prompt_tokens_;
+  options.written_tokens = written_tokens_;
+  options.text_of = [this](std::int32_t token) { return vocabulary_->text_of(token); };
+  return options;
 }
 
 }  // namespace sluice::train

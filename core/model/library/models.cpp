@@ -32,13 +32,11 @@ Result<std::unique_ptr<StackModel>> make_stack(const ModelShape& shape, const Mo
   return make_stack_model(torch_architecture_of(shape), shape, options, parameters, device, pinned);
 }
 
-BuiltModel built_of(std::unique_ptr<StackModel> stack, const ModelShape& shape) {
+BuiltModel built_of(std::unique_ptr<StackModel> stack) {
   BuiltModel built;
-  if (shape.vocabulary == kByteVocabulary) {
-    built.write_text = [writer = stack.get()](const SampleOptions& sample) {
-      return writer->write_text(sample);
-    };
-  }
+  built.write_text = [writer = stack.get()](const SampleOptions& sample) {
+    return writer->write_text(sample);
+  };
   built.model = std::move(stack);
   return built;
 }
@@ -47,7 +45,7 @@ Result<BuiltModel> make(const ModelShape& shape, const ModelOptions& options,
                         std::span<std::uint16_t> parameters) {
   ASSIGN_OR_RETURN(std::unique_ptr<StackModel> stack,
                    make_stack(shape, options, parameters, at::kCPU, nullptr));
-  return built_of(std::move(stack), shape);
+  return built_of(std::move(stack));
 }
 
 Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
@@ -61,7 +59,7 @@ Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
                                      return std::make_unique<TorchDevice>(opened, *stack, *stack,
                                                                           options, region);
                                    }));
-  BuiltModel built = built_of(std::move(stack), shape);
+  BuiltModel built = built_of(std::move(stack));
   built.device = std::move(device);
   return built;
 }

@@ -34,11 +34,15 @@ std::int64_t choose_token(std::span<const float> logits, double temperature, dou
 }
 
 Status check_sampling(const SampleOptions& options, const ModelShape& shape) {
-  if (shape.vocabulary != kByteVocabulary) {
-    return make_error(ErrorCode::unsupported,
-                      "text can be sampled from models of bytes (vocabulary 256) only; '{}' has a "
-                      "vocabulary of {}",
-                      shape.name, shape.vocabulary);
+  const auto is_there = [&](std::int64_t token) {
+    return token >= 0 && token < options.written_tokens;
+  };
+  if (options.written_tokens < 1 || options.written_tokens > shape.vocabulary ||
+      !std::ranges::all_of(options.prompt_tokens, is_there)) {
+    return make_error(ErrorCode::config,
+                      "a text of the first {} tokens was asked of '{}', which has a vocabulary of "
+                      "{}; the tokens and the model do not belong together",
+                      options.written_tokens, shape.name, shape.vocabulary);
   }
   if (options.token_count < 0 || !(options.temperature >= 0)) {
     return make_error(ErrorCode::config,
@@ -56,6 +60,11 @@ class StackModel::Text final : public TextWriter {
  public:
   Text(StackModel& model, const SampleOptions& options)
       : model_(model), options_(options), text_(options.prompt) {
+    if (options.text_of) {
+      tokens_.assign(options.prompt_tokens.begin(), options.prompt_tokens.end());
+      if (tokens_.empty()) tokens_.push_back(0);
+      return;
+    }
     // Without a prompt the text begins as a new line does.
     const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
     for (const char c : prompt) tokens_.push_back(static_cast<unsigned char>(c));
@@ -63,6 +72,7 @@ class StackModel::Text final : public TextWriter {
 
   bool is_done() const override { return written_count_ == options_.token_count; }
   const std::string& text() const override { return text_; }
+  std::int64_t written_count() const override { return written_count_; }
 
   Status forward(LayerId layer) override {
     return at_torch_border("sampling text", [&] {
@@ -100,9 +110,15 @@ class StackModel::Text final : public TextWriter {
         at::mv(model_.output_table(model_.host_views_), x[last]).to(at::kFloat);
     const double random =
         unit_interval(split_mix(mix64(options_.seed), static_cast<std::uint64_t>(written_count_)));
-    tokens_.push_back(choose_token({logits.const_data_ptr<float>(), kByteVocabulary},
-                                   options_.temperature, random));
-    text_.push_back(static_cast<char>(tokens_.back()));
+    const std::span all(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel()));
+    const std::int64_t token = choose_token(
+        all.first(static_cast<std::size_t>(options_.written_tokens)), options_.temperature, random);
+    tokens_.push_back(token);
+    if (options_.text_of) {
+      text_ += options_.text_of(static_cast<std::int32_t>(token));
+    } else {
+      text_.push_back(static_cast<char>(token));
+    }
     written_count_ += 1;
   }
 

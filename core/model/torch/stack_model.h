@@ -30,9 +30,6 @@
 
 namespace sluice::model {
 
-// Values of a byte, which tokens have to be to be written as text.
-inline constexpr std::int64_t kByteVocabulary = 256;
-
 class StackModel final : public TrainableModel, public TorchLayers, private KeptBlocks {
  public:
   // `device`: where it computes. On one with memory of its own a layer is there once it is bound.
@@ -62,7 +59,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   SavedBlocks& saved_blocks(LayerId layer, int micro_step) override;
 
   // Always computed in host memory; only the layer that is computed, and the first, need be there.
-  // Errors: ErrorCode::unsupported for a vocabulary that is not of bytes.
+  // Errors: ErrorCode::config for tokens that the vocabulary does not have.
   Result<std::unique_ptr<TextWriter>> write_text(const SampleOptions& options);
 
  private:

@@ -42,6 +42,7 @@ struct EndlessText final : model::TextWriter {
     return ok_status();
   }
   const std::string& text() const override { return letters; }
+  std::int64_t written_count() const override { return written; }
   std::int32_t layer_count;
   std::int64_t& written;
   std::string letters;

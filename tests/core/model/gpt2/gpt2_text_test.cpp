@@ -1,5 +1,6 @@
 // A model that learns, and text sampled from it.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/core/model/gpt2/batches.h"
@@ -78,9 +79,32 @@ TEST_CASE("an empty prompt and a prompt longer than the context are fine") {
   CHECK(run.text({.prompt = "x", .token_count = 0}).value() == "x");
 }
 
+TEST_CASE("tokens that are no bytes are written as the texts that they stand for") {
+  const Gpt2Run words(ModelShape{"words", 1, 16, 2, 8, 300}, {.batch = 1, .sequence = 8});
+  std::vector<std::string> texts;
+  for (int token = 0; token < 300; ++token) texts.push_back("<" + std::to_string(token) + ">");
+  const auto written = [&](std::int64_t written_tokens) {
+    const Result<std::string> text =
+        words.text({.prompt = "<299><7>",
+                    .prompt_tokens = {static_cast<std::int32_t>(written_tokens - 1), 7},
+                    .written_tokens = written_tokens,
+                    .text_of = [&](std::int32_t token) { return std::string_view(texts[token]); },
+                    .token_count = 40,
+                    .temperature = 5});
+    REQUIRE(text.ok());
+    CHECK(text->starts_with("<299><7><"));
+    CHECK(std::ranges::count(*text, '<') == 42);
+    return *text;
+  };
+  CHECK(written(300).size() > written(10).size());  // none of them has two digits
+}
+
 TEST_CASE("what cannot be sampled is an error") {
   const Gpt2Run words(ModelShape{"words", 1, 16, 2, 8, 300}, {.batch = 1, .sequence = 8});
-  CHECK(words.write_text == nullptr);  // its tokens are no bytes
+  CHECK_FALSE(words.text({.written_tokens = 301}).ok());
+  CHECK_FALSE(words.text({.prompt_tokens = {7}, .written_tokens = 7}).ok());
+  const Gpt2Run few(ModelShape{"few", 1, 16, 2, 8, 200}, {.batch = 1, .sequence = 8});
+  CHECK_FALSE(few.text({.prompt = "x"}).ok());  // it does not know all bytes
   const Gpt2Run bytes(kBytes, {.batch = 1, .sequence = 16});
   CHECK_FALSE(bytes.text({.temperature = -1}).ok());
   CHECK_FALSE(bytes.text({.token_count = -1}).ok());
