@@ -11,7 +11,9 @@ unset sluice_dir
 SLUICE_GUI_SOURCES="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/imgui-bundle-1.93.0"
 # Programs of others that tests let read our exports.
 SLUICE_READERS="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/readers"
-export SLUICE_VENV SLUICE_TORCH_CMAKE SLUICE_GUI_SOURCES SLUICE_READERS
+# What scripts/tokenize makes tokens with.
+SLUICE_TOKENIZERS="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/tokenizers"
+export SLUICE_VENV SLUICE_TORCH_CMAKE SLUICE_GUI_SOURCES SLUICE_READERS SLUICE_TOKENIZERS
 
 # Lets ccache serve one checkout's objects to another: paths below the checkout do not count.
 CCACHE_BASEDIR="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
