@@ -1,5 +1,6 @@
 #include "core/session/session.h"
 
+#include "core/session/note_box.h"
 #include "core/session/session_schedule.h"
 
 namespace sluice::session {
