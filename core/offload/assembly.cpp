@@ -4,8 +4,7 @@
 
 namespace sluice::offload {
 
-Assembly::Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime,
-                   std::span<std::uint16_t> parameters)
+Assembly::Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime, ParameterSpan parameters)
     : plan_(plan),
       runtime_(runtime),
       parameters_(parameters),
@@ -16,7 +15,7 @@ Assembly::Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime,
 Result<std::unique_ptr<Assembly>> Assembly::take(const AssemblyPlan& plan,
                                                  runtime::Runtime& runtime,
                                                  csd::DeviceFactory& factory,
-                                                 std::span<std::uint16_t> parameters) {
+                                                 ParameterSpan parameters) {
   std::unique_ptr<Assembly> assembly(new Assembly(plan, runtime, parameters));
   RETURN_IF_ERROR(assembly->take_memory());
   for (const DeviceId device : all_ids<DeviceId>(plan.geometry.device_count)) {

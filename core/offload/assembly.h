@@ -38,12 +38,12 @@ class Assembly {
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
-  // `parameters`: the 16-bit copy of the whole model; empty without payload. The factory makes the
+  // `parameters`: of the whole model; empty without payload. The factory makes the
   // devices of method=csd.
   // Errors: ErrorCode::memory where it does not fit; those of the factory.
   static Result<std::unique_ptr<Assembly>> take(const AssemblyPlan& plan, runtime::Runtime& runtime,
                                                 csd::DeviceFactory& factory,
-                                                std::span<std::uint16_t> parameters);
+                                                ParameterSpan parameters);
 
   // With payload: the state lies in `store`; scratch files are made beside its files.
   Status attach(state::StateStore& store, io::Caching caching);
@@ -63,15 +63,14 @@ class Assembly {
   std::vector<std::span<std::byte>> transfer_regions();
 
  private:
-  Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime,
-           std::span<std::uint16_t> parameters);
+  Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime, ParameterSpan parameters);
   Status take_memory();
   Status make_device(DeviceId device, csd::DeviceFactory& factory);
   void make_offload(std::unique_ptr<StateVersions> versions);
 
   AssemblyPlan plan_;
   runtime::Runtime& runtime_;
-  std::span<std::uint16_t> parameters_;
+  ParameterSpan parameters_;
   HostKernels kernels_;
   GradientFormat format_;
   std::unique_ptr<OffloadMemory> memory_;

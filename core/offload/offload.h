@@ -60,13 +60,13 @@ class Offload {
     UpdateSites& sites;
     StateVersions& versions;
     StateCache& cache;
-    std::span<std::uint16_t> parameters;  // the 16-bit copy; empty: no payload
+    ParameterSpan parameters;  // empty: no payload
   };
   explicit Offload(const Parts& parts);
 
   // Writing or loading before the first step ends early if `stops` says so; {}: no more.
   void end_if(Stops stops) { initial_state_.end_if(std::move(stops)); }
-  // Before the first step: writes and commits a new state, or loads the 16-bit copy from one; with
+  // Before the first step: writes and commits a new state, or loads the parameters from one; with
   // parameter_tier=storage also after a change of the offload, whose files are new.
   runtime::Task<Status> create_state(const FillInitial& fill,
                                      const state::TrainingPosition& position);

@@ -19,8 +19,8 @@ TEST_CASE("the arithmetic model keeps what every model promises") {
     std::vector<float> values(static_cast<std::size_t>(layout.parameter_count));
     model::fill_initial(layout, 1, 0, values);
     for (const float value : values) held->parameters.push_back(float16_from_float(kind, value));
-    held->model =
-        std::make_unique<ArithmeticModel>(shape, micro_step_count, kind, held->parameters);
+    held->model = std::make_unique<ArithmeticModel>(shape, micro_step_count,
+                                                    ParameterSpan(held->parameters, kind));
     return held;
   };
   check_conformance(model::trainable_model_cases(), maker);
