@@ -9,10 +9,9 @@
 #include <cstdint>
 #include <span>
 
-#include "base/float16.h"
-
 namespace sluice {
 
+enum class Float16Kind : std::uint8_t { bf16, fp16 };  // converted in base/float16.h
 enum class ParameterKind : std::uint8_t { bf16, fp16, fp32 };
 
 constexpr std::int64_t bytes_of(ParameterKind kind) { return kind == ParameterKind::fp32 ? 4 : 2; }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/float16.h"
 #include "base/split_mix.h"
 #include "core/model/library/models.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/float16.h"
 #include "base/split_mix.h"
 
 namespace sluice::calibrate {

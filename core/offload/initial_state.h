@@ -6,9 +6,8 @@
 //
 // Thread contract: the schedule's thread; `fill` is called on workers, one subgroup at a time each.
 
-#include <functional>
-
 #include "base/stops.h"
+#include "core/offload/fill_initial.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/update_site.h"
 
@@ -16,10 +15,6 @@ namespace sluice::offload {
 
 class StateVersions;
 struct StepUpdate;
-
-// Fills `out` with the initial values of the flat parameters from `first` on.
-using FillInitial = std::function<void(std::int64_t first, std::span<float> out)>;
-
 class StretchSums;
 
 class InitialState {

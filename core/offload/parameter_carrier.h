@@ -13,7 +13,6 @@
 #include <deque>
 
 #include "core/offload/buffer_pool.h"
-#include "core/offload/host_kernels.h"
 #include "core/offload/parameter_arrival.h"
 #include "core/offload/parameter_pages.h"
 #include "core/offload/parameter_source.h"
@@ -21,6 +20,8 @@
 #include "core/offload/update_site.h"
 
 namespace sluice::offload {
+
+class HostKernels;
 
 class ParameterCarrier final : public ParameterSource {
  public:

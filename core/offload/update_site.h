@@ -93,8 +93,6 @@ class UpdateSite {
   runtime::Pool reader_;
 };
 
-using Drives = IdVector<DeviceId, std::unique_ptr<csd::Drive>>;
-
 // The parts that sites use besides their own memory.
 struct SiteParts {
   const OffloadOptions& options;

@@ -6,6 +6,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/optimizer/float16_simd.cpp"
+#include "base/float16.h"
 #include "hwy/foreach_target.h"
 // The order matters: what follows is compiled once for each target.
 #include "core/optimizer/gradient_stats.h"

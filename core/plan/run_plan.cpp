@@ -4,7 +4,7 @@
 
 #include "base/figure_text.h"
 #include "core/model/device_name.h"
-#include "core/offload/assembly.h"
+#include "core/offload/assembly_plan.h"
 #include "core/offload/offload_memory.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"

@@ -1,6 +1,7 @@
 #include "core/session/session.h"
 
 #include "base/check.h"
+#include "core/session/note_box.h"
 #include "core/session/session_schedule.h"
 
 namespace sluice::session {

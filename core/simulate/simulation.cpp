@@ -7,7 +7,15 @@
 #include <utility>
 
 #include "core/activation/activation_carrier.h"
+#include "core/csd/device_factory.h"
 #include "core/offload/assembly.h"
+#include "core/offload/assembly_plan.h"
+#include "core/offload/offload.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/parameter_carrier.h"
+#include "core/offload/state_cache.h"
+#include "core/offload/step_gradients.h"
+#include "core/offload/update_site.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/run_plan.h"
@@ -17,6 +25,7 @@
 #include "core/simulate/paced_recording.h"
 #include "core/simulate/rank_part.h"
 #include "core/simulate/usage.h"
+#include "core/train/shard_groups.h"
 #include "core/train/shard_traffic.h"
 #include "core/train/training_step.h"
 

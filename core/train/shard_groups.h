@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "base/parameter_span.h"
 #include "core/collective/communicator.h"
 #include "core/runtime/runtime.h"
 #include "core/shard/collective_links.h"

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "core/offload/offload.h"
+#include "core/offload/parameter_carrier.h"
+#include "core/offload/step_gradients.h"
 #include "core/optimizer/gradient_stats.h"
+#include "core/train/shard_groups.h"
 
 namespace sluice::train {
 namespace {

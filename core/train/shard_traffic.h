@@ -16,19 +16,27 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/offload/parameter_pages.h"
 #include "core/offload/parameter_source.h"
 #include "core/runtime/sync.h"
 #include "core/shard/overlaps.h"
-#include "core/train/shard_groups.h"
 
+namespace sluice::model {
+struct FlatLayout;
+}
 namespace sluice::offload {
 class Offload;
 }
+namespace sluice::shard {
+struct RankShare;
+}
 
 namespace sluice::train {
+
+class ShardGroups;
 
 class ShardTraffic final : public offload::ParameterSource {
  public:

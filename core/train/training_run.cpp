@@ -5,21 +5,23 @@
 #include "core/plan/knob_change.h"
 #include "core/plan/model_options.h"
 #include "core/runtime/recording.h"
+#include "core/session/open_run.h"
+#include "core/session/open_run_request.h"
+#include "core/session/run_clock.h"
+#include "core/session/run_facts.h"
+#include "core/session/run_state.h"
+#include "core/train/ranks.h"
 #include "core/train/run_start.h"
+#include "core/train/step_parts.h"
+#include "core/train/training_recipe.h"
 
 namespace sluice::train {
 namespace {
 
 namespace fs = std::filesystem;
 using session::OpenRun;
+using session::OpenRunRequest;
 using session::StartFrom;
-
-// Checked before planning: a model that cannot be trained should be refused for that reason, not
-// for a later one.
-Status check_model(const settings::RunConfig& config) {
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
-  return model::check_trainable(shape);
-}
 
 Status status_of(const auto& result) { return result.ok() ? ok_status() : Status(result.error()); }
 
@@ -29,9 +31,11 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   run->ranks_ = request.ranks;
   run->stops_ = request.stops;
-  ASSIGN_OR_RETURN(OpenRun::Request planned, run->plan_all(request));
+  ASSIGN_OR_RETURN(OpenRunRequest planned, run->plan_all(request));
   if (request.start == StartFrom::last_commit) {
-    ASSIGN_OR_RETURN(planned.history, run->load_history(planned.plan));
+    auto history = found_history(planned.plan.config.files, run->recipe_);
+    RETURN_IF_ERROR(run->agreed_to_begin(status_of(history)));
+    planned.history = *std::move(history);
   }
   if (request.on_plan) {
     request.on_plan(planned.memory.host);
@@ -55,17 +59,17 @@ TrainingRun::~TrainingRun() {
 }
 
 // An error of one rank ends all of them; and all train the same.
-Result<OpenRun::Request> TrainingRun::plan_all(const Request& request) {
-  Result<OpenRun::Request> planned = plan_own(request);
+Result<OpenRunRequest> TrainingRun::plan_all(const Request& request) {
+  Result<OpenRunRequest> planned = plan_own(request);
   RETURN_IF_ERROR(agreed_to_begin(status_of(planned)));
   if (ranks_ != nullptr) RETURN_IF_ERROR(agreed_to_begin(check_same_on_ranks(*ranks_, recipe_)));
   return planned;
 }
 
 // All that this rank's settings, and the files that they name, may be refused for.
-Result<OpenRun::Request> TrainingRun::plan_own(const Request& request) {
-  RETURN_IF_ERROR(check_model(*request.config));
-  OpenRun::Request planned;
+Result<OpenRunRequest> TrainingRun::plan_own(const Request& request) {
+  RETURN_IF_ERROR(check_model(request.config->files));
+  OpenRunRequest planned;
   ASSIGN_OR_RETURN(planned.plan, plan::plan_run(*request.config));
   plan::RunPlan& plan = planned.plan;
   if (plan.config.clock.kind == settings::ClockKind::real) {
@@ -95,12 +99,6 @@ Result<OpenRun::Request> TrainingRun::plan_own(const Request& request) {
 
 Status TrainingRun::agreed_to_begin(const Status& mine) {
   return ranks_ == nullptr ? mine : ranks_->agreed_or_end(mine, "start of the run");
-}
-
-Result<std::optional<session::RecipeHistory>> TrainingRun::load_history(const plan::RunPlan& plan) {
-  auto history = found_history(plan.config.files, recipe_);
-  RETURN_IF_ERROR(agreed_to_begin(status_of(history)));
-  return history;
 }
 
 Status TrainingRun::open_text() {
@@ -148,6 +146,10 @@ Status TrainingRun::make_step_parts() {
   ASSIGN_OR_RETURN(step_, StepParts::make({*session_, built_, ranks_, shard_groups_.get()}));
   return ok_status();
 }
+
+const plan::RunPlan& TrainingRun::plan() const { return session_->plan(); }
+const settings::RunConfig& TrainingRun::config() const { return plan().config; }
+TimeNs TrainingRun::now_ns() { return session_->runtime().now_ns(); }
 
 session::RunHardware TrainingRun::hardware() const {
   session::RunHardware hardware;

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/float16.h"
 #include "base/split_mix.h"
 #include "core/model/trainable_model.h"
 #include "tests/conformance.h"

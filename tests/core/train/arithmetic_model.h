@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/float16.h"
 #include "base/id_vector.h"
 #include "core/model/model_factory.h"
 #include "core/model/trainable_model.h"

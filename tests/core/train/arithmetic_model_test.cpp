@@ -3,6 +3,7 @@
 
 #include "tests/core/train/arithmetic_model.h"
 
+#include "base/float16.h"
 #include "core/model/flat_layout.h"
 #include "tests/core/model/trainable_model_conformance.h"
 

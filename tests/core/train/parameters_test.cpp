@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 
+#include "core/offload/offload.h"
+#include "core/offload/parameter_carrier.h"
 #include "core/offload/parameter_store.h"
 #include "tests/core/train/arithmetic_device.h"
 #include "tests/core/train/file_requests.h"

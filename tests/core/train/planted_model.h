@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/float16.h"
 #include "tests/core/train/arithmetic_model.h"
 
 namespace sluice {

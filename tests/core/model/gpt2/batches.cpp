@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/float16.h"
 #include "base/split_mix.h"
 
 namespace sluice::model {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/float16.h"
 #include "tests/core/model/gpt2/batches.h"
 
 namespace sluice::model {

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <string>
 
+#include "base/float16.h"
 #include "tests/core/model/plain_model.h"
 
 namespace sluice::model {

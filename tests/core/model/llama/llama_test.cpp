@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/float16.h"
 #include "tests/core/model/gpt2/batches.h"
 #include "tests/core/model/gradient_distance.h"
 #include "tests/core/model/llama/fixture.h"
