@@ -18,10 +18,10 @@
 namespace sluice::offload {
 
 struct Assembly::Parts {
-  Parts(const AssemblyPlan& planned, runtime::Runtime& of_run, std::span<std::uint16_t> copy)
+  Parts(const AssemblyPlan& planned, runtime::Runtime& of_run, const ParameterSpan& all)
       : plan(planned),
         runtime(of_run),
-        parameters(copy),
+        parameters(all),
         kernels(runtime, *plan.platform, plan.payload),
         format(plan.options, *plan.layout, plan.geometry),
         cache(choose_kept(plan.options, plan.geometry, plan.device_map), plan.geometry) {}
@@ -33,7 +33,7 @@ struct Assembly::Parts {
 
   AssemblyPlan plan;
   runtime::Runtime& runtime;
-  std::span<std::uint16_t> parameters;
+  ParameterSpan parameters;
   HostKernels kernels;
   GradientFormat format;
   std::unique_ptr<OffloadMemory> memory;
@@ -110,7 +110,7 @@ Assembly::Assembly(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Result<std::unique_ptr<Assembly>> Assembly::take(const AssemblyPlan& plan,
                                                  runtime::Runtime& runtime,
                                                  csd::DeviceFactory& factory,
-                                                 std::span<std::uint16_t> parameters) {
+                                                 ParameterSpan parameters) {
   std::unique_ptr<Assembly> assembly(
       new Assembly(std::make_unique<Parts>(plan, runtime, parameters)));
   RETURN_IF_ERROR(assembly->parts_->take_memory());

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/parameter_span.h"
 #include "core/offload/residual_file.h"
 #include "core/offload/update_sites.h"
 
@@ -42,12 +43,12 @@ class Assembly {
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
-  // `parameters`: the 16-bit copy of the whole model; empty without payload. The factory makes the
+  // `parameters`: of the whole model; empty without payload. The factory makes the
   // devices of method=csd.
   // Errors: ErrorCode::memory where it does not fit; those of the factory.
   static Result<std::unique_ptr<Assembly>> take(const AssemblyPlan& plan, runtime::Runtime& runtime,
                                                 csd::DeviceFactory& factory,
-                                                std::span<std::uint16_t> parameters);
+                                                ParameterSpan parameters);
 
   // With payload: the state lies in `store`; scratch files are made beside its files.
   Status attach(state::StateStore& store, io::Caching caching);

@@ -155,7 +155,7 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
 }
 
 // A subgroup that was updated already is as if it had not been: the old version is whole on its
-// drive, and the 16-bit parameters are made of it again.
+// drive, and the parameters are made of it again.
 runtime::Task<Status> Offload::skip(StepUpdate& update) {
   std::vector<SubgroupId> refuted;
   for (const SubgroupId subgroup : ids_of(update.next_slot)) {

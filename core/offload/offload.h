@@ -34,6 +34,7 @@
 #include <memory>
 #include <span>
 
+#include "base/parameter_span.h"
 #include "base/stops.h"
 #include "core/offload/fill_initial.h"
 #include "core/offload/step_decision.h"
@@ -79,14 +80,14 @@ class Offload {
     UpdateSites& sites;
     StateVersions& versions;
     StateCache& cache;
-    std::span<std::uint16_t> parameters;  // the 16-bit copy; empty: no payload
+    ParameterSpan parameters;  // empty: no payload
   };
   explicit Offload(const Parts& parts);
   ~Offload();
 
   // Writing or loading before the first step ends early if `stops` says so; {}: no more.
   void end_if(Stops stops);
-  // Before the first step: writes and commits a new state, or loads the 16-bit copy from one; with
+  // Before the first step: writes and commits a new state, or loads the parameters from one; with
   // parameter_tier=storage also after a change of the offload, whose files are new.
   runtime::Task<Status> create_state(const FillInitial& fill,
                                      const state::TrainingPosition& position);

@@ -16,13 +16,6 @@
 #include "core/session/run_state.h"
 
 namespace sluice::session {
-namespace {
-
-std::span<std::uint16_t> elements_of(io::PinnedBuffer& buffer, std::int64_t count) {
-  return {reinterpret_cast<std::uint16_t*>(buffer.bytes().data()), static_cast<std::size_t>(count)};
-}
-
-}  // namespace
 
 OpenRun::OpenRun(OpenRunRequest request)
     : request_(std::make_unique<OpenRunRequest>(std::move(request))),
@@ -57,10 +50,11 @@ Result<std::unique_ptr<OpenRun>> OpenRun::open(OpenRunRequest request) {
 }
 
 Status OpenRun::take_memory() {
-  const std::int64_t size_bytes = plan().layout.parameter_count * 2;
+  const std::int64_t element_bytes = bytes_of(plan().options.parameter_kind);
+  const std::int64_t size_bytes = plan().layout.parameter_count * element_bytes;
   if (plan().share.is_gathered()) {
-    ASSIGN_OR_RETURN(parameter_part_,
-                     pinned_memory().allocate(plan().share.parameters.parameter_count * 2));
+    ASSIGN_OR_RETURN(parameter_part_, pinned_memory().allocate(
+                                          plan().share.parameters.parameter_count * element_bytes));
   }
   if (plan().options.streams_parameters() || plan().share.is_gathered()) {
     ASSIGN_OR_RETURN(io::PageAlignedBuffer addresses, offload::map_parameters(size_bytes));
@@ -80,21 +74,21 @@ Status OpenRun::take_offload() {
     };
   }
   const shard::Stretch owned = plan().share.owned();
-  ASSIGN_OR_RETURN(assembly_, offload::Assembly::take(
-                                  assembly, runtime(), *request_->devices,
-                                  parameter_part().subspan(static_cast<std::size_t>(owned.first),
-                                                           static_cast<std::size_t>(owned.count))));
+  ASSIGN_OR_RETURN(assembly_,
+                   offload::Assembly::take(assembly, runtime(), *request_->devices,
+                                           parameter_part().subspan(owned.first, owned.count)));
   clock_->register_buffers(assembly_->transfer_regions());
   return ok_status();
 }
 
-std::span<std::uint16_t> OpenRun::parameters() {
-  return elements_of(parameters_, plan().layout.parameter_count);
+ParameterSpan OpenRun::parameters() {
+  return {parameters_.bytes().data(), plan().layout.parameter_count, plan().options.parameter_kind};
 }
 
-std::span<std::uint16_t> OpenRun::parameter_part() {
+ParameterSpan OpenRun::parameter_part() {
   if (!plan().share.is_gathered()) return parameters();
-  return elements_of(parameter_part_, plan().share.parameters.parameter_count);
+  return {parameter_part_.bytes().data(), plan().share.parameters.parameter_count,
+          plan().options.parameter_kind};
 }
 
 Status OpenRun::attach() {

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "base/parameter_span.h"
 #include "base/stops.h"
 #include "core/offload/fill_initial.h"
 #include "core/session/recipe.h"
@@ -65,16 +66,16 @@ class OpenRun {
   bool has_offload() const { return assembly_ != nullptr; }
   offload::Assembly& assembly() { return *assembly_; }
   offload::Offload& offload();
-  // The 16-bit copy of the whole model, and this rank's part of it.
-  std::span<std::uint16_t> parameters();
-  std::span<std::uint16_t> parameter_part();
+  // Those of the whole model, and this rank's part of them.
+  ParameterSpan parameters();
+  ParameterSpan parameter_part();
 
   // The state is open: the offload is ready then.
   Status attach();
   // A new state's first version and commit; ends early if `stops` says so.
   Status begin(const Recipe& recipe, const offload::FillInitial& fill,
                const state::TrainingPosition& position, const Stops& stops);
-  // The 16-bit copy from the last commit; ends early if `stops` says so.
+  // The parameters from the last commit; ends early if `stops` says so.
   Status load_parameters(const Stops& stops);
 
   // Between two steps: waits until nothing of the last one is under way; and commits what is not

@@ -74,12 +74,11 @@ Status Session::Schedule::ask(Note note) {
   return notes_ != nullptr ? notes_->ask(note) : Status(session_is_over());
 }
 
-std::span<const std::uint16_t> Session::Schedule::parameters(std::size_t tensor) const {
+ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
   const LayerId layer = tensors_.layer(tensor);
   if (layer == kNoLayer) return tensors_.frozen_parameters(tensor);
   const model::TensorInfo& info = tensors_.layout().tensors.at(index_of(layer));
-  return run_->parameters().subspan(static_cast<std::size_t>(info.first),
-                                    static_cast<std::size_t>(info.count));
+  return run_->parameters().subspan(info.first, info.count);
 }
 
 // All of the run is opened, used and closed on this thread.
@@ -146,7 +145,7 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
     if (other) return other_origin_error(directory, *other);
   }
-  const std::int64_t frozen_bytes = tensors_.frozen_bytes();
+  const std::int64_t frozen_bytes = tensors_.frozen_bytes(planned.plan.options.parameter_kind);
   ASSIGN_OR_RETURN(planned.memory, plan_run_memory(planned.plan, [=](const plan::RunPlan&) {
                      plan::ModelMemory memory;
                      if (frozen_bytes > 0) memory.host.push_back({"frozen tensors", frozen_bytes});

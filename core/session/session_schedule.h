@@ -44,7 +44,7 @@ class Session::Schedule final : private Tunable {
   Status ask(Note note);
   Status close();
   std::int64_t step() const { return step_.load(); }
-  std::span<const std::uint16_t> parameters(std::size_t tensor) const;
+  ParameterSpan parameters(std::size_t tensor) const;
 
  private:
   struct Step;

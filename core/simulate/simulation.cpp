@@ -32,7 +32,7 @@
 namespace sluice::simulate {
 namespace {
 
-// The 16-bit parameters and what the offload takes, without state that stays in memory; what
+// The parameters and what the offload takes, without state that stays in memory; what
 // computing takes is not known here.
 std::int64_t host_bytes(const plan::RunPlan& plan) {
   std::int64_t parameter_bytes = 0;
@@ -181,9 +181,8 @@ class Machine {
   }
 
   void attach_shards(const plan::RunPlan& plan, const RankPart& part) {
-    const auto sized = [](std::int64_t count) {
-      return std::span<std::uint16_t>(static_cast<std::uint16_t*>(nullptr),
-                                      static_cast<std::size_t>(count));
+    const auto sized = [&plan](std::int64_t count) {
+      return ParameterSpan(nullptr, count, plan.options.parameter_kind);
     };
     shards_.emplace(train::ShardTraffic::Parts{
         runtime_, *part.groups(), plan.share, part.overlaps(), plan.layout, offload(),
@@ -327,7 +326,8 @@ Result<settings::RunConfig> simulation_config(const std::string& model_path,
     return settings::override_run_config(assumed, "simulate", overrides);
   };
   ASSIGN_OR_RETURN(settings::RunConfig config, config_with(kSubgroupElements));
-  const bool has_copy = config.offload.method == settings::Method::csd &&
+  const bool has_copy = has_16_bits(config.arithmetic.precision) &&
+                        config.offload.method == settings::Method::csd &&
                         config.offload.parameters == settings::ParameterTier::storage;
   if (has_copy) return config_with(kSubgroupElementsWithCopy);
   return config;

@@ -49,8 +49,8 @@ class ShardTraffic final : public offload::ParameterSource {
     offload::Offload& offload;
     // The parameters that are computed with, of the model, and this rank's part of them; without
     // gathers the same. Without payload they have their sizes and no memory.
-    std::span<std::uint16_t> parameters;
-    std::span<std::uint16_t> part;
+    ParameterSpan parameters;
+    ParameterSpan part;
   };
   explicit ShardTraffic(const Parts& parts);
 

@@ -189,7 +189,7 @@ Status TrainingRun::prepare(StartFrom start) {
   state::TrainingPosition position;
   position.seed = seed;
   position.loss_scale =
-      config().arithmetic.precision == Float16Kind::fp16 ? config().loss_scale.initial : 1.0;
+      config().arithmetic.precision == ParameterKind::fp16 ? config().loss_scale.initial : 1.0;
   RETURN_IF_ERROR(session_->begin(recipe_, fill, position, stops_));
   return step_->share_parameters();
 }

@@ -26,8 +26,8 @@ const TorchArchitecture& torch_architecture_of(const ModelShape& shape) {
 }
 
 Result<std::unique_ptr<StackModel>> make_stack(const ModelShape& shape, const ModelOptions& options,
-                                               std::span<std::uint16_t> parameters,
-                                               at::Device device, io::PinnedMemory* pinned) {
+                                               const ParameterSpan& parameters, at::Device device,
+                                               io::PinnedMemory* pinned) {
   RETURN_IF_ERROR(check_trainable(shape));
   return make_stack_model(torch_architecture_of(shape), shape, options, parameters, device, pinned);
 }
@@ -44,14 +44,14 @@ BuiltModel built_of(std::unique_ptr<StackModel> stack, const ModelShape& shape) 
 }
 
 Result<BuiltModel> make(const ModelShape& shape, const ModelOptions& options,
-                        std::span<std::uint16_t> parameters) {
+                        const ParameterSpan& parameters) {
   ASSIGN_OR_RETURN(std::unique_ptr<StackModel> stack,
                    make_stack(shape, options, parameters, at::kCPU, nullptr));
   return built_of(std::move(stack), shape);
 }
 
 Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
-                           const ModelOptions& options, std::span<std::uint16_t> parameters,
+                           const ModelOptions& options, const ParameterSpan& parameters,
                            const LaunchRegion& region) {
   ASSIGN_OR_RETURN(std::unique_ptr<StackModel> stack,
                    make_stack(shape, options, parameters, opened.device, opened.pinned.get()));
@@ -102,7 +102,7 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
 
 ComputeMemory host_compute_memory(const ModelShape& shape, const ModelOptions& options) {
   const bool widens = widens_products(dtype_of(options.compute), at::kCPU);
-  return compute_memory(shape, options, widens ? Products::widened : Products::of_16_bits);
+  return compute_memory(shape, options, widens ? Products::widened : Products::as_they_are);
 }
 
 ModelFactory host_factory() { return {.make = make, .memory = memory}; }
@@ -114,7 +114,7 @@ Result<ModelFactory> model_factory(const std::string& device, std::int64_t memor
   ASSIGN_OR_RETURN(const OpenedDevice opened, open_device({name, memory_cap_bytes, thread_count}));
   ModelFactory factory;
   factory.make = [opened, region](const ModelShape& shape, const ModelOptions& options,
-                                  std::span<std::uint16_t> parameters) {
+                                  const ParameterSpan& parameters) {
     return make_on(opened, shape, options, parameters, region);
   };
   factory.memory = [opened](const ModelShape& shape, const ModelOptions& options) {

@@ -37,7 +37,7 @@ std::vector<at::Tensor> constants_of(const TorchArchitecture& architecture, cons
 }  // namespace
 
 StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& shape,
-                       const ModelOptions& options, std::span<std::uint16_t> parameters,
+                       const ModelOptions& options, const ParameterSpan& parameters,
                        at::Device device, io::PinnedMemory* pinned)
     : architecture_(architecture),
       shape_(shape),
@@ -45,8 +45,8 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       layout_(shape.flat_layout()),
       parameters_(parameters),
       device_(device),
-      block_memory_{device, nullptr, std::as_bytes(parameters), {}},
-      host_views_(view_flat(layout_, dtype_of(options.compute), parameters)),
+      block_memory_{device, nullptr, parameters.bytes(), {}},
+      host_views_(view_flat(layout_, parameters)),
       threads_(options.thread_count),
       output_gradient_({.vocabulary = shape.vocabulary,
                         .hidden = shape.hidden,
@@ -431,7 +431,7 @@ Status check_options(const ModelShape& shape, const ModelOptions& options) {
 Result<std::unique_ptr<StackModel>> make_stack_model(const TorchArchitecture& architecture,
                                                      const ModelShape& shape,
                                                      const ModelOptions& options,
-                                                     std::span<std::uint16_t> parameters,
+                                                     const ParameterSpan& parameters,
                                                      at::Device device, io::PinnedMemory* pinned) {
   RETURN_IF_ERROR(check_options(shape, options));
   RETURN_IF_ERROR(ComputeThreads(options.thread_count).check_startable());

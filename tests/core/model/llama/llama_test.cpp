@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/float16.h"
 #include "tests/core/model/gpt2/batches.h"
 #include "tests/core/model/gradient_distance.h"
 #include "tests/core/model/llama/fixture.h"
@@ -106,7 +107,7 @@ TEST_CASE("16-bit gradients of every tensor are those of plain Llama") {
   const Float16Kind kind = GENERATE(Float16Kind::bf16, Float16Kind::fp16);
   const double scale = kind == Float16Kind::fp16 ? 1024 : 1;
   INFO("qk_norm " << shape.qk_norm << (kind == Float16Kind::fp16 ? " fp16" : " bf16"));
-  Gpt2Run run(shape, {.batch = 3, .sequence = 20, .compute = kind}, 4);
+  Gpt2Run run(shape, {.batch = 3, .sequence = 20, .compute = parameter_kind(kind)}, 4);
   const Batch batch(3, 20, shape.vocabulary, 5);
   std::vector<float> gradient = run.step_16bit(batch, scale);
   for (float& value : gradient) value = static_cast<float>(value / scale);
@@ -114,6 +115,16 @@ TEST_CASE("16-bit gradients of every tensor are those of plain Llama") {
   const double tolerance = kind == Float16Kind::fp16 ? 0.006 : 0.04;
   CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(tolerance / 8));
   check_tensors(shape, gradient, plain.gradient, tolerance);
+}
+
+TEST_CASE("fp32 gradients of every tensor are those of plain Llama") {
+  const ModelShape shape = GENERATE(shared_heads(), normed_heads());
+  Gpt2Run run(shape, {.batch = 3, .sequence = 20, .compute = ParameterKind::fp32}, 4);
+  const Batch batch(3, 20, shape.vocabulary, 5);
+  const std::vector<float> gradient = run.step({batch}, 1);
+  const PlainLlama plain = plain_llama(shape, run.parameters_fp32, batch.view());
+  CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(1e-6));
+  check_tensors(shape, gradient, plain.gradient, 1e-4);
 }
 
 TEST_CASE("a Llama's own output table has the same gradient however it is added up") {
