@@ -7,9 +7,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace sluice {
+#include "base/parameter_span.h"
 
-enum class Float16Kind : std::uint8_t { bf16, fp16 };
+namespace sluice {
 
 // NaN stays NaN (quiet bit set, so that a NaN whose payload lies in the cut bits does not become
 // infinity).

@@ -18,10 +18,12 @@ MemoryItems accelerator_items(const plan::RunPlan& run, const model::ComputeMemo
   for (std::size_t l = 1; l < run.layout.layers.size(); ++l) {
     largest = std::max(largest, run.layout.layers[l].count);
   }
-  const std::int64_t gradient_bytes = run.config.batch.grad_accum_steps > 1 ? 4 : 2;
+  const std::int64_t value_bytes = bytes_of(run.config.arithmetic.precision);
+  const std::int64_t gradient_bytes = run.config.batch.grad_accum_steps > 1 ? 4 : value_bytes;
   MemoryItems items = {
-      {"tables, used by the first layer and the last", run.layout.layers.front().count * 2},
-      {"parameters of 2 layers", 2 * largest * 2},
+      {"tables, used by the first layer and the last",
+       run.layout.layers.front().count * value_bytes},
+      {"parameters of 2 layers", 2 * largest * value_bytes},
       {"gradients of 2 layers", 2 * run.layout.largest_layer_elements() * gradient_bytes}};
   for (MemoryItem& item : model::compute_items(bound)) items.push_back(std::move(item));
   return items;
@@ -31,7 +33,7 @@ MemoryItems accelerator_items(const plan::RunPlan& run, const model::ComputeMemo
 plan::ModelMemory modelled(const plan::RunPlan& run) {
   const auto accelerator_count = static_cast<std::int64_t>(run.platform.accelerator_routes.size());
   const model::ComputeMemory bound = model::compute_memory(
-      run.shape, plan::model_options(run.config), model::Products::of_16_bits);
+      run.shape, plan::model_options(run.config), model::Products::as_they_are);
   plan::ModelMemory memory;
   if (accelerator_count == 0) {
     memory.host = model::host_items(bound);

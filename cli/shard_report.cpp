@@ -20,8 +20,8 @@ using stages::Stage;
 constexpr std::array<Stage, 4> kCollectiveStages = {Stage::all_gather, Stage::reduce_scatter,
                                                     Stage::all_reduce, Stage::broadcast};
 
-constexpr std::array<std::string_view, 5> kOfAnyStep = {"batch", "sequence", "grad_accum_steps",
-                                                        "activations", "accelerator_memory"};
+constexpr std::array<std::string_view, 6> kOfAnyStep = {
+    "batch", "sequence", "grad_accum_steps", "precision", "activations", "accelerator_memory"};
 
 std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
 
@@ -173,6 +173,7 @@ Result<simulate::ShardedRun> unsharded_run(const settings::RunConfig& config,
   run.batch = config.batch.batch;
   run.sequence = config.batch.sequence;
   run.micro_batches = config.batch.grad_accum_steps;
+  run.precision = config.arithmetic.precision;
   run.activations = config.arithmetic.activations;
   ASSIGN_OR_RETURN(run.state_tier, parse_state_tier(arguments.state));
   ASSIGN_OR_RETURN(run.overlaps, parse_overlaps(arguments.without));

@@ -5,8 +5,12 @@
 #include "cli/program.h"
 #include "cli/train_arguments.h"
 #include "core/plan/lr_schedule.h"
+#include "core/plan/run_plan.h"
+#include "core/session/open_run.h"
 #include "core/session/run_facts.h"
+#include "core/session/run_state.h"
 #include "core/train/trainer.h"
+#include "core/train/training_run.h"
 
 namespace sluice::cli {
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/float16.h"
 #include "base/split_mix.h"
 #include "core/model/library/models.h"
 
@@ -29,8 +30,7 @@ struct Settings {
 
 std::vector<std::uint16_t> initial_parameters(const model::FlatLayout& layout,
                                               const Settings& settings) {
-  const Float16Kind kind =
-      settings.options.compute == Float16Kind::bf16 ? Float16Kind::bf16 : Float16Kind::fp16;
+  const Float16Kind kind = float16_kind(settings.options.compute);
   std::vector<std::uint16_t> parameters(static_cast<std::size_t>(layout.parameter_count));
   std::vector<float> piece(std::size_t{1} << 20);
   for (std::size_t first = 0; first < parameters.size(); first += piece.size()) {
@@ -171,7 +171,9 @@ Status run(const Settings& settings) {
   fmt::print("before libtorch computes: {} resident, {} of it parameters\n",
              format_bytes(process_memory("VmRSS:")), format_bytes(parameter_bytes));
   ASSIGN_OR_RETURN(const model::BuiltModel built,
-                   model::host_factory().make(shape, settings.options, parameters));
+                   model::host_factory().make(
+                       shape, settings.options,
+                       ParameterSpan(parameters, float16_kind(settings.options.compute))));
   const std::int64_t tokens = settings.options.batch * settings.options.sequence;
   const std::vector<std::int32_t> inputs = random_tokens(tokens, shape.vocabulary, settings.seed);
   const std::vector<std::int32_t> targets =
@@ -212,7 +214,7 @@ int main(int argc, char** argv) {
   app.add_flag("--fp16", fp16, "fp16 in place of bf16");
   CLI11_PARSE(app, argc, argv);
   if (recompute) settings.options.activations = model::Activations::recompute;
-  if (fp16) settings.options.compute = Float16Kind::fp16;
+  if (fp16) settings.options.compute = ParameterKind::fp16;
   const Status status = run(settings);
   if (status.ok()) return 0;
   fmt::print(stderr, "bench_model: {}\n", status.error().message());

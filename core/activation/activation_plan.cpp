@@ -48,12 +48,14 @@ namespace {
 
 // As much as would leave of a layer that nothing leaves.
 std::int64_t kept_in_place_bytes(const model::ModelShape& shape, LayerId layer, std::int64_t batch,
-                                 std::int64_t sequence, model::Activations choice) {
+                                 std::int64_t sequence, model::Activations choice,
+                                 ParameterKind precision) {
   if (model::is_offloaded(choice)) return 0;
   const auto blocks =
       model::kept_block_bytes(shape, layer, batch, sequence,
                               model::is_recomputed(choice) ? model::Activations::offload_inputs
-                                                           : model::Activations::offload);
+                                                           : model::Activations::offload,
+                              precision);
   return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
 }
 
@@ -73,7 +75,7 @@ void choose_in_host(ActivationPlan& plan, std::int64_t host_bytes) {
 
 }  // namespace
 
-ActivationPlan plan_activations(const model::ModelShape& shape,
+ActivationPlan plan_activations(const model::ModelShape& shape, ParameterKind precision,
                                 const model::LayerActivations& activations, std::int64_t batch,
                                 std::int64_t sequence, int micro_step_count,
                                 std::int64_t buffer_bytes, std::int64_t host_bytes) {
@@ -82,9 +84,9 @@ ActivationPlan plan_activations(const model::ModelShape& shape,
   plan.buffer_bytes = buffer_bytes;
   for (const LayerId layer : all_ids<LayerId>(static_cast<std::int32_t>(shape.layers) + 2)) {
     plan.layer_blocks.push_back(
-        model::kept_block_bytes(shape, layer, batch, sequence, activations.of(layer)));
+        model::kept_block_bytes(shape, layer, batch, sequence, activations.of(layer), precision));
     plan.staying_bytes.push_back(
-        kept_in_place_bytes(shape, layer, batch, sequence, activations.of(layer)));
+        kept_in_place_bytes(shape, layer, batch, sequence, activations.of(layer), precision));
     if (buffer_bytes == 0) {
       plan.buffer_bytes = std::max(plan.buffer_bytes, 2 * plan.layer_bytes(layer));
     }

@@ -10,6 +10,7 @@
 
 #include "base/id_vector.h"
 #include "base/ids.h"
+#include "base/parameter_span.h"
 #include "core/model/activations.h"
 #include "core/model/model_shape.h"
 
@@ -42,7 +43,7 @@ struct ActivationPlan {
 // `buffer_bytes` of 0: twice the widest layer's. More than 0 is memory that the run has anyway: if
 // all that is offloaded fits, it stays. What backward needs first goes no further than host
 // memory, up to `host_bytes`.
-ActivationPlan plan_activations(const model::ModelShape& shape,
+ActivationPlan plan_activations(const model::ModelShape& shape, ParameterKind precision,
                                 const model::LayerActivations& activations, std::int64_t batch,
                                 std::int64_t sequence, int micro_step_count,
                                 std::int64_t buffer_bytes, std::int64_t host_bytes);

@@ -2,10 +2,17 @@
 
 #include <algorithm>
 
+#include "core/activation/activation_carrier.h"
+#include "core/plan/run_plan.h"
 #include "core/runtime/clocks.h"
+#include "core/session/open_run.h"
+#include "core/session/run_clock.h"
 #include "core/session/run_facts.h"
+#include "core/session/run_memory.h"
 #include "core/session/run_record.h"
+#include "core/train/step_parts.h"
 #include "core/train/trainer.h"
+#include "core/train/training_run.h"
 #include "storage/rundb/lateness.h"
 
 namespace sluice::answers {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/float16.h"
 #include "base/split_mix.h"
 
 namespace sluice::calibrate {
@@ -39,7 +40,9 @@ Result<std::unique_ptr<TimedModel>> TimedModel::make(const model::ModelFactory& 
   std::unique_ptr<TimedModel> timed(new TimedModel(of, shape));
   const model::ModelOptions options{
       .batch = of.batch, .sequence = of.sequence, .thread_count = thread_count};
-  ASSIGN_OR_RETURN(timed->built_, factory.make(shape, options, timed->parameters_));
+  ASSIGN_OR_RETURN(
+      timed->built_,
+      factory.make(shape, options, ParameterSpan(timed->parameters_, Float16Kind::bf16)));
   return timed;
 }
 

@@ -98,9 +98,12 @@ Status run_dense_update(const UpdateOrder& order, const UpdateMemory& memory,
   });
 }
 
+// The bytes are the 16-bit copy, or the master weights where none is made.
 void sum_parameters(const UpdateOrder& order, const UpdateMemory& memory) {
+  const auto* const copy = memory.parameters != nullptr
+                               ? reinterpret_cast<const std::byte*>(memory.parameters)
+                               : reinterpret_cast<const std::byte*>(memory.state[0]);
   for (ParameterStretch& stretch : order.parameters) {
-    const auto* const copy = reinterpret_cast<const std::byte*>(memory.parameters);
     stretch.checksum = state::checksum(
         {copy + stretch.offset_bytes, static_cast<std::size_t>(stretch.size_bytes)});
   }

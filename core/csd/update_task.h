@@ -23,7 +23,7 @@ struct UpdateTask {
   std::int64_t element_count = 0;
   bool is_sparse = false;  // the gradient is docs/sparse_gradient_format.md
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::fp32;
-  Float16Kind parameter_kind = Float16Kind::bf16;
+  Float16Kind parameter_kind = Float16Kind::bf16;  // of the copy, where one is made
 };
 
 // A stretch of the subgroup's gradient as it was sent down, with its checksum (XXH3-64, without
@@ -34,9 +34,9 @@ struct GradientChunkCheck {
   std::uint64_t checksum = 0;
 };
 
-// A stretch of the subgroup's 16-bit copy as it will be read, with its checksum (XXH3-64).
+// A stretch of the subgroup's parameters as it will be read, with its checksum (XXH3-64).
 struct ParameterStretch {
-  std::int64_t offset_bytes = 0;  // from the copy's begin
+  std::int64_t offset_bytes = 0;  // from the parameters' begin
   std::int64_t size_bytes = 0;
   std::uint64_t checksum = 0;  // the update fills it in
 };
@@ -58,7 +58,7 @@ struct UpdateOrder {
   UpdateTask task;
   UpdateCheck check;
   UpdateSource source;
-  std::span<ParameterStretch> parameters = {};  // where the copy goes to a drive; else empty
+  std::span<ParameterStretch> parameters = {};  // where they go to a drive; else empty
   std::int32_t step = -1;  // that it is part of; -1: the one that the runtime is in
 };
 

@@ -18,8 +18,9 @@
 namespace sluice::model {
 namespace {
 
-constexpr std::int64_t kValueBytes = 2;      // of 16 bits
 constexpr std::int64_t kWideValueBytes = 4;  // in fp32
+
+std::int64_t value_bytes(const ModelOptions& options) { return bytes_of(options.compute); }
 
 // libtorch loaded, its thread pool and oneDNN's generated kernels: 143 MB for the smallest model
 // (bench_model tiny.toml --batch 1 --sequence 8, libtorch 2.13, two threads), 157 MB with the
@@ -36,8 +37,9 @@ constexpr std::int64_t kSmallBytes = 8 << 20;
 // MLP keeps: attention's, in fp32 too, and the norms'.
 constexpr std::int64_t kBackwardWidths = 16;
 
-std::int64_t block_kept_bytes(const ModelShape& shape, std::int64_t tokens) {
-  return tokens * memory_bytes(architecture_of(shape).block.made(shape));
+std::int64_t block_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
+  return options.batch * options.sequence *
+         memory_bytes(architecture_of(shape).block.made(shape), options.compute);
 }
 
 bool is_any_recomputed(const ModelShape& shape, const ModelOptions& options) {
@@ -53,11 +55,11 @@ LayerId head_of(const ModelShape& shape) {
 
 std::int64_t head_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const std::int64_t row = tokens * shape.hidden * kValueBytes;
+  const std::int64_t row = tokens * shape.hidden * value_bytes(options);
   if (is_recomputed(options.activations.of(head_of(shape)))) return row;
   const std::int64_t values =
       made_widths(architecture_of(shape).head.made(shape)) + shape.vocabulary;
-  return row + tokens * values * kValueBytes;
+  return row + tokens * values * value_bytes(options);
 }
 
 // The bytes in memory of activations that leave it: all of them, or those that the carrier has
@@ -67,7 +69,7 @@ std::int64_t offloaded_bytes(const ModelShape& shape, const ModelOptions& option
   std::int64_t widest = 0;
   for (const LayerId layer : all_ids<LayerId>(index_of(head_of(shape)) + 1)) {
     const auto blocks = kept_block_bytes(shape, layer, options.batch, options.sequence,
-                                         options.activations.of(layer));
+                                         options.activations.of(layer), options.compute);
     const std::int64_t bytes = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
     all += options.micro_step_count * bytes;
     widest = std::max(widest, bytes);
@@ -76,25 +78,31 @@ std::int64_t offloaded_bytes(const ModelShape& shape, const ModelOptions& option
   return std::min(all, widest + (asked_bytes > 0 ? asked_bytes : 2 * widest));
 }
 
+// One for all blocks.
+std::int64_t window_mask_bytes(const ModelShape& shape, std::int64_t sequence) {
+  return shape.window.limits(shape.layers - 1, sequence) ? sequence * sequence * kWideValueBytes
+                                                         : 0;
+}
+
 std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const std::int64_t row = tokens * shape.hidden * kValueBytes;
+  const std::int64_t row = tokens * shape.hidden * value_bytes(options);
   const std::int64_t numbers = batch_bytes(tokens) + tokens * kWideValueBytes;  // and log sums
   std::int64_t layers = head_kept_bytes(shape, options);
   for (std::int32_t l = 1; l <= shape.layers; ++l) {
     const Activations choice = options.activations.of(LayerId{l});
-    if (choice == Activations::keep) layers += block_kept_bytes(shape, tokens);
+    if (choice == Activations::keep) layers += block_kept_bytes(shape, options);
     if (choice == Activations::recompute) layers += row;
   }
   const std::int64_t embedding =
-      tokens * memory_bytes(architecture_of(shape).embedding.made(shape));
+      tokens * memory_bytes(architecture_of(shape).embedding.made(shape), options.compute);
   return options.micro_step_count * (embedding + layers + numbers) +
-         offloaded_bytes(shape, options);
+         offloaded_bytes(shape, options) + window_mask_bytes(shape, options.sequence);
 }
 
 std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options,
                              Products products) {
-  if (products == Products::of_16_bits) return 0;
+  if (products == Products::as_they_are) return 0;
   return widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
 }
 
@@ -116,38 +124,40 @@ KeptTensors tensors_of(ModelShape shape, LayerId layer) {
 }
 
 // A block's backward: the gradients of all its tensors are there before the first is handed over;
-// what is added in fp32 is widened first, a tensor at a time.
+// what is added in fp32 is widened first, a tensor at a time, where it is not in fp32 already.
 std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& options,
                                    Products products) {
   const std::int64_t tokens = options.batch * options.sequence;
   const KeptTensors block = tensors_of(shape, LayerId{1});
   const std::int64_t recomputed =
-      is_any_recomputed(shape, options) ? block_kept_bytes(shape, tokens) : 0;
-  const std::int64_t widened = options.micro_step_count > 1 ? block.largest * kWideValueBytes : 0;
+      is_any_recomputed(shape, options) ? block_kept_bytes(shape, options) : 0;
+  const bool is_widened = options.micro_step_count > 1 && has_16_bits(options.compute);
+  const std::int64_t widened = is_widened ? block.largest * kWideValueBytes : 0;
   const std::int64_t widths =
       kBackwardWidths * shape.hidden + architecture_of(shape).mlp_tensors * shape.mlp_width();
-  return block.all * kValueBytes + widened + recomputed +
-         attention_bytes(shape, options, products) + tokens * widths * kValueBytes;
+  return block.all * value_bytes(options) + widened + recomputed +
+         attention_bytes(shape, options, products) + tokens * widths * value_bytes(options);
 }
 
-// One 16-bit product; or an fp32 sum and the slice of a product that is being added to it, in 16
-// bits and widened.
+// One product; or an fp32 sum and the slice of a product that is being added to it, as it is and
+// widened.
 std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
-  if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * kValueBytes;
+  if (head_is_one_product(shape.vocabulary, options))
+    return shape.vocabulary * shape.hidden * value_bytes(options);
   const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
   return shape.vocabulary * shape.hidden * kWideValueBytes +
-         slice * shape.hidden * (kValueBytes + kWideValueBytes);
+         slice * shape.hidden * (value_bytes(options) + kWideValueBytes);
 }
 
 std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const std::int64_t chunk = std::min(tokens, kHeadChunkTokens);
+  const std::int64_t chunk = std::min(tokens, head_chunk_tokens(shape.vocabulary));
   const std::int64_t logits = is_recomputed(options.activations.of(head_of(shape)))
-                                  ? chunk * shape.vocabulary * kValueBytes
+                                  ? chunk * shape.vocabulary * value_bytes(options)
                                   : 0;
   const std::int64_t own_table =
       shape.has_own_output_table() ? output_gradient_bytes(shape, options) : 0;
-  return logits + own_table + 4 * tokens * shape.hidden * kValueBytes;
+  return logits + own_table + 4 * tokens * shape.hidden * value_bytes(options);
 }
 
 std::int64_t embedding_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {

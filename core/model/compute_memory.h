@@ -22,9 +22,9 @@ struct ComputeMemory {
   std::int64_t offloaded_bytes;  // of the activations, those that leave: at once in memory
 };
 
-// How products of 16-bit numbers are made: by a processor that has them, or widened to fp32
-// (core/model/widened_pieces.h).
-enum class Products : std::uint8_t { of_16_bits, widened };
+// How products are made: as the numbers are, by a processor that has such products, or of 16-bit
+// numbers that are widened to fp32 (core/model/widened_pieces.h).
+enum class Products : std::uint8_t { as_they_are, widened };
 
 ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& options,
                              Products products);

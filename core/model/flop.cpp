@@ -114,7 +114,8 @@ double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t ba
   const LayerKind& kind = layer_kind(shape, layer);
   const double passes = is_recomputed(activations) ? 3 : 2;
   if (!is_embedding(layer)) return passes * forward + weights_of(kind, shape) / 4;
-  const bool keeps_something = needed_bytes(kind.made(shape)) > 0;  // a norm's, of the rows
+  const bool keeps_something =
+      needed_bytes(kind.made(shape), ParameterKind::bf16) > 0;  // a norm's, of the rows
   return embedding_parameters(shape) / 4 + (keeps_something ? passes * forward : 0);
 }
 

@@ -29,13 +29,13 @@ class Blocks {
 
 std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId layer,
                                            std::int64_t batch, std::int64_t sequence,
-                                           Activations choice) {
+                                           Activations choice, ParameterKind precision) {
   if (!is_offloaded(choice) || index_of(layer) == 0) return {};
   Blocks blocks;
   for (const MadeTensor& tensor : layer_kind(shape, layer).made(shape)) {
     if (!is_needed(tensor.use)) continue;
     if (is_recomputed(choice) && tensor.use != MadeUse::input) continue;
-    blocks.add(batch * sequence * tensor.width * tensor.value_bytes);
+    blocks.add(batch * sequence * tensor.token_bytes(precision));
   }
   return blocks.all();
 }

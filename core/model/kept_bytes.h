@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parameter_span.h"
 #include "core/model/activations.h"
 #include "core/model/model_shape.h"
 
@@ -17,11 +18,11 @@ namespace sluice::model {
 // Storages below this are gathered into one block, the last of a layer's.
 inline constexpr std::int64_t kOwnBlockBytes = 128 << 10;
 
-// One micro-batch of batch x sequence tokens, in 16 bits. Empty where nothing leaves: a layer that
+// One micro-batch of batch x sequence tokens. Empty where nothing leaves: a layer that
 // is not offloaded, and the embedding, whose backward needs tokens alone (what the LayerNorm
 // of bert's and bloom's needs stays where it was computed).
 std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId layer,
                                            std::int64_t batch, std::int64_t sequence,
-                                           Activations choice);
+                                           Activations choice, ParameterKind precision);
 
 }  // namespace sluice::model

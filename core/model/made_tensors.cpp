@@ -50,20 +50,20 @@ std::int64_t made_widths(const std::vector<MadeTensor>& tensors) {
   return widths;
 }
 
-std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors) {
+std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision) {
   std::int64_t bytes = 0;
   for (const MadeTensor& tensor : tensors) {
-    if (is_needed(tensor.use)) bytes += tensor.width * tensor.value_bytes;
+    if (is_needed(tensor.use)) bytes += tensor.token_bytes(precision);
   }
   return bytes;
 }
 
-std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors) {
+std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision) {
   std::int64_t bytes = 0;
   for (const MadeTensor& tensor : tensors) {
     if (tensor.use == MadeUse::statistic) bytes += tensor.width * kFp32Bytes;
     if (tensor.use == MadeUse::kept || tensor.use == MadeUse::in_memory)
-      bytes += tensor.width * tensor.value_bytes;
+      bytes += tensor.token_bytes(precision);
   }
   return bytes;
 }

@@ -6,7 +6,8 @@
 //
 // All families are counted on one basis, that of core/model/gpt2/gpt2.cpp:
 //
-// - 16 bits a value; a tensor that several operations need is there once; parameters are not there;
+// - a value is as the parameters are (precision); a tensor that several operations need is there
+// once; parameters are not there;
 // - a norm keeps the normalised row, which its weight's gradient needs, and a number or two a row;
 //   its product with the weight is the input of the matrices behind it;
 // - attention is fused: it keeps its inputs, its result and one fp32 sum a row and head, no scores,
@@ -18,6 +19,8 @@
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "base/parameter_span.h"
 
 namespace sluice::model {
 
@@ -35,7 +38,11 @@ struct MadeTensor {
   const char* what = "";
   std::int64_t width = 0;  // values a token
   MadeUse use = MadeUse::kept;
-  std::int64_t value_bytes = 2;
+  std::int64_t value_bytes = 0;  // 0: a value is as the parameters are
+
+  std::int64_t token_bytes(ParameterKind precision) const {
+    return width * (value_bytes > 0 ? value_bytes : bytes_of(precision));
+  }
 };
 
 // Lists them, in the order in which forward saves them.
@@ -47,7 +54,7 @@ class MadeTensors {
   void kept(const char* what, std::int64_t width);
   void in_memory(const char* what, std::int64_t width);
   void passing(const char* what, std::int64_t width);
-  void statistic(const char* what, std::int64_t count, std::int64_t value_bytes = 2);
+  void statistic(const char* what, std::int64_t count, std::int64_t value_bytes = 0);
 
   void layer_norm(std::int64_t width);
   void rms_norm(std::int64_t width);
@@ -65,10 +72,10 @@ bool is_needed(MadeUse use);
 // Values a token that are of the model's widths: neither the input nor numbers a row.
 std::int64_t made_widths(const std::vector<MadeTensor>& tensors);
 // Bytes a token that backward needs: the input, what is kept, and numbers a row.
-std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors);
+std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision);
 // Bytes a token in memory between forward and backward where nothing leaves, without the input,
 // which is the output of the layer before. Numbers a row are counted in fp32, as some kernels
 // keep them.
-std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors);
+std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision);
 
 }  // namespace sluice::model

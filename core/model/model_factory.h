@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/float16.h"
 #include "base/memory_item.h"
+#include "base/parameter_span.h"
 #include "base/status.h"
 #include "core/model/activations.h"
 #include "core/model/gradient_device.h"
@@ -28,10 +28,10 @@ struct ModelOptions {
   std::int64_t batch = 8;
   std::int64_t sequence = 128;
   int micro_step_count = 1;
-  LayerActivations activations = {};         // keep
-  std::int64_t activation_buffer_bytes = 0;  // of what is offloaded, in memory at once besides
-  Float16Kind compute = Float16Kind::bf16;   // also of the parameters
-  int thread_count = 0;                      // 0 = all cores
+  LayerActivations activations = {};            // keep
+  std::int64_t activation_buffer_bytes = 0;     // of what is offloaded, in memory at once besides
+  ParameterKind compute = ParameterKind::bf16;  // also of the parameters
+  int thread_count = 0;                         // 0 = all cores
 };
 
 // Without `text_of` a token is a byte.
@@ -68,12 +68,12 @@ struct BuiltModel {
 };
 
 struct ModelFactory {
-  // `parameters` is the caller's flat 16-bit array (TrainableModel::parameters), in memory of
+  // `parameters` is the caller's flat array (TrainableModel::parameters), in memory of
   // `pinned` where that is there; it outlives the model.
   std::function<Result<BuiltModel>(const ModelShape&, const ModelOptions&,
-                                   std::span<std::uint16_t> parameters)>
+                                   const ParameterSpan& parameters)>
       make;
-  // Upper bounds of what the model takes besides the 16-bit parameters while it computes.
+  // Upper bounds of what the model takes besides the parameters while it computes.
   std::function<MemoryItems(const ModelShape&, const ModelOptions&)> memory;
   // The same of a device with memory of its own, and what that has at most; unset without one.
   std::function<MemoryItems(const ModelShape&, const ModelOptions&)> device_memory = {};

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/float16.h"
+#include "base/parameter_span.h"
 #include "base/status.h"
 #include "core/model/activations.h"
 #include "core/model/flat_layout.h"
@@ -48,10 +48,10 @@ class TrainableModel {
   virtual ~TrainableModel() = default;
 
   virtual const FlatLayout& layout() const = 0;
-  virtual Float16Kind parameter_kind() const = 0;
-  // The 16-bit copy that forward and backward read: parameter_count values in flat order. Written
+  virtual ParameterKind parameter_kind() const = 0;
+  // The parameters that forward and backward read: parameter_count values in flat order. Written
   // by the offload when updated parameters come back.
-  virtual std::span<std::uint16_t> parameters() = 0;
+  virtual ParameterSpan parameters() = 0;
 
   // Begins the micro-batch's step; what is left of one that was given up goes. A token that the
   // vocabulary does not have is ErrorCode::config.

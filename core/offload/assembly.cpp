@@ -1,105 +1,151 @@
 #include "core/offload/assembly.h"
 
 #include <filesystem>
+#include <optional>
+
+#include "core/csd/device_factory.h"
+#include "core/offload/assembly_plan.h"
+#include "core/offload/buffer_pool.h"
+#include "core/offload/gradient_format.h"
+#include "core/offload/gradient_store.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/offload.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/parameter_store.h"
+#include "core/offload/state_cache.h"
+#include "core/offload/update_site.h"
 
 namespace sluice::offload {
 
-Assembly::Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime,
-                   std::span<std::uint16_t> parameters)
-    : plan_(plan),
-      runtime_(runtime),
-      parameters_(parameters),
-      kernels_(runtime, *plan.platform, plan.payload),
-      format_(plan.options, *plan.layout, plan.geometry),
-      cache_(choose_kept(plan.options, plan.geometry, plan.device_map), plan.geometry) {}
+struct Assembly::Parts {
+  Parts(const AssemblyPlan& planned, runtime::Runtime& of_run, const ParameterSpan& all)
+      : plan(planned),
+        runtime(of_run),
+        parameters(all),
+        kernels(runtime, *plan.platform, plan.payload),
+        format(plan.options, *plan.layout, plan.geometry),
+        cache(choose_kept(plan.options, plan.geometry, plan.device_map), plan.geometry) {}
 
-Result<std::unique_ptr<Assembly>> Assembly::take(const AssemblyPlan& plan,
-                                                 runtime::Runtime& runtime,
-                                                 csd::DeviceFactory& factory,
-                                                 std::span<std::uint16_t> parameters) {
-  std::unique_ptr<Assembly> assembly(new Assembly(plan, runtime, parameters));
-  RETURN_IF_ERROR(assembly->take_memory());
-  for (const DeviceId device : all_ids<DeviceId>(plan.geometry.device_count)) {
-    RETURN_IF_ERROR(assembly->make_device(device, factory));
-  }
-  return assembly;
-}
+  Status take_memory();
+  Status make_device(DeviceId device, csd::DeviceFactory& factory);
+  Status attach(state::StateStore& store, io::Caching caching);
+  void make_offload(std::unique_ptr<StateVersions> of_state);
 
-Assembly::~Assembly() {
-  for (csd::CsdDevice* csd : csds_) csd->stop();
-}
+  AssemblyPlan plan;
+  runtime::Runtime& runtime;
+  ParameterSpan parameters;
+  HostKernels kernels;
+  GradientFormat format;
+  std::unique_ptr<OffloadMemory> memory;
+  std::optional<BufferPool> bounces;
+  StateCache cache;
+  std::vector<csd::CsdDevice*> csds;  // those of drives that are
+  Drives drives;
+  UpdateSites sites;  // their sets lie in the drives' devices
+  std::unique_ptr<StateVersions> versions;
+  std::unique_ptr<Offload> offload;
+};
 
-Status Assembly::take_memory() {
+Status Assembly::Parts::take_memory() {
   io::PinnedMemory plain;
   ASSIGN_OR_RETURN(
-      memory_,
-      OffloadMemory::make(plan_.options, plan_.geometry, *plan_.layout, format_, plan_.payload,
-                          plan_.pinned_memory != nullptr ? *plan_.pinned_memory : plain));
-  bounces_.emplace(runtime_, memory_->bounces());
+      memory, OffloadMemory::make(plan.options, plan.geometry, *plan.layout, format, plan.payload,
+                                  plan.pinned_memory != nullptr ? *plan.pinned_memory : plain));
+  bounces.emplace(runtime, memory->bounces());
   return ok_status();
 }
 
 // The one place that knows what the two methods are made of.
-Status Assembly::make_device(DeviceId device, csd::DeviceFactory& factory) {
-  const SiteParts parts{plan_.options, plan_.geometry, kernels_, drives_,
-                        *memory_,      *bounces_,      cache_,   parameters_};
-  if (plan_.options.method == Method::host) {
-    drives_.push_back(std::make_unique<csd::Drive>(runtime_, plan_.platform->device(device), device,
-                                                   plan_.drive));
-    ASSIGN_OR_RETURN(std::unique_ptr<UpdateSite> site, make_host_site(parts, device));
-    sites_.push_back(std::move(site));
+Status Assembly::Parts::make_device(DeviceId device, csd::DeviceFactory& factory) {
+  const SiteParts site_parts{plan.options, plan.geometry, kernels, drives,
+                             *memory,      *bounces,      cache,   parameters};
+  if (plan.options.method == Method::host) {
+    drives.push_back(
+        std::make_unique<csd::Drive>(runtime, plan.platform->device(device), device, plan.drive));
+    ASSIGN_OR_RETURN(std::unique_ptr<UpdateSite> site, make_host_site(site_parts, device));
+    sites.push_back(std::move(site));
     return ok_status();
   }
   ASSIGN_OR_RETURN(std::unique_ptr<csd::CsdDevice> csd,
-                   factory.make({runtime_, *plan_.platform, device, plan_.drive,
-                                 plan_.device_memory_bytes[device]}));
+                   factory.make({runtime, *plan.platform, device, plan.drive,
+                                 plan.device_memory_bytes[device]}));
   csd::CsdDevice& made = *csd;
-  drives_.push_back(std::move(csd));
-  csds_.push_back(&made);
-  ASSIGN_OR_RETURN(std::unique_ptr<UpdateSite> site, make_device_site(parts, made));
-  sites_.push_back(std::move(site));
+  drives.push_back(std::move(csd));
+  csds.push_back(&made);
+  ASSIGN_OR_RETURN(std::unique_ptr<UpdateSite> site, make_device_site(site_parts, made));
+  sites.push_back(std::move(site));
   return ok_status();
 }
 
-Status Assembly::attach(state::StateStore& store, io::Caching caching) {
-  auto versions = std::make_unique<StoredVersions>(store, plan_.device_map);
-  versions->commit_with(plan_.committed_elsewhere);
-  for (const DeviceId device : ids_of(drives_)) {
-    csd::DriveFiles& files = drives_[device]->files();
+Status Assembly::Parts::attach(state::StateStore& store, io::Caching caching) {
+  auto stored = std::make_unique<StoredVersions>(store, plan.device_map);
+  stored->commit_with(plan.committed_elsewhere);
+  for (const DeviceId device : ids_of(drives)) {
+    csd::DriveFiles& files = drives[device]->files();
     files.lend(stages::DriveFile::state, &store.file(device));
     const std::string folder =
         std::filesystem::path(store.file(device).path()).parent_path().string();
     RETURN_IF_ERROR(files.make_scratch(
         stages::DriveFile::gradients, folder, caching,
-        gradient_file_bytes(format_, versions->device_map(), device, plan_.options)));
-    if (!plan_.options.streams_parameters()) continue;
+        gradient_file_bytes(format, stored->device_map(), device, plan.options)));
+    if (!plan.options.streams_parameters()) continue;
     RETURN_IF_ERROR(files.make_unnamed(
         stages::DriveFile::parameters, folder, caching,
-        parameter_file_bytes(plan_.geometry, versions->device_map(), device, plan_.options)));
+        parameter_file_bytes(plan.geometry, stored->device_map(), device, plan.options)));
   }
-  for (csd::CsdDevice* csd : csds_) RETURN_IF_ERROR(csd->check_files());
-  make_offload(std::move(versions));
+  for (csd::CsdDevice* csd : csds) RETURN_IF_ERROR(csd->check_files());
+  make_offload(std::move(stored));
   return ok_status();
 }
 
-void Assembly::attach(state::Layout& layout) {
-  make_offload(std::make_unique<CountedVersions>(layout, plan_.device_map));
+void Assembly::Parts::make_offload(std::unique_ptr<StateVersions> of_state) {
+  versions = std::move(of_state);
+  offload = std::make_unique<Offload>(Offload::Parts{runtime, *plan.layout, plan.options, kernels,
+                                                     format, *memory, *bounces, drives, sites,
+                                                     *versions, cache, parameters});
 }
 
-void Assembly::make_offload(std::unique_ptr<StateVersions> versions) {
-  versions_ = std::move(versions);
-  offload_ = std::make_unique<Offload>(
-      Offload::Parts{runtime_, *plan_.layout, plan_.options, kernels_, format_, *memory_, *bounces_,
-                     drives_, sites_, *versions_, cache_, parameters_});
+Assembly::Assembly(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Result<std::unique_ptr<Assembly>> Assembly::take(const AssemblyPlan& plan,
+                                                 runtime::Runtime& runtime,
+                                                 csd::DeviceFactory& factory,
+                                                 ParameterSpan parameters) {
+  std::unique_ptr<Assembly> assembly(
+      new Assembly(std::make_unique<Parts>(plan, runtime, parameters)));
+  RETURN_IF_ERROR(assembly->parts_->take_memory());
+  for (const DeviceId device : all_ids<DeviceId>(plan.geometry.device_count)) {
+    RETURN_IF_ERROR(assembly->parts_->make_device(device, factory));
+  }
+  return assembly;
 }
+
+Assembly::~Assembly() {
+  for (csd::CsdDevice* csd : parts_->csds) csd->stop();
+}
+
+Status Assembly::attach(state::StateStore& store, io::Caching caching) {
+  return parts_->attach(store, caching);
+}
+
+void Assembly::attach(state::Layout& layout) {
+  parts_->make_offload(std::make_unique<CountedVersions>(layout, parts_->plan.device_map));
+}
+
+Offload& Assembly::offload() { return *parts_->offload; }
+OffloadMemory& Assembly::memory() { return *parts_->memory; }
+const UpdateSites& Assembly::sites() const { return parts_->sites; }
+Drives& Assembly::drives() { return parts_->drives; }
+const AssemblyPlan& Assembly::plan() const { return parts_->plan; }
+void Assembly::set_prefetch(bool prefetch) { parts_->plan.options.prefetch = prefetch; }
 
 ResidualPlace Assembly::residual_in_memory() {
-  return offload::residual_in_memory(memory_->compress().residual());
+  return offload::residual_in_memory(parts_->memory->compress().residual());
 }
 
 std::vector<std::span<std::byte>> Assembly::transfer_regions() {
-  std::vector<std::span<std::byte>> regions = memory_->transfer_regions();
-  for (const auto& site : sites_) {
+  std::vector<std::span<std::byte>> regions = parts_->memory->transfer_regions();
+  for (const auto& site : parts_->sites) {
     for (const std::span<std::byte> region : site->transfer_regions()) regions.push_back(region);
   }
   return regions;

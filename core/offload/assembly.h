@@ -8,29 +8,34 @@
 //
 // Thread contract: the schedule's thread. Nothing of it is under way when it goes.
 
+#include <cstdint>
 #include <memory>
-#include <optional>
+#include <span>
+#include <vector>
 
-#include "core/csd/device_factory.h"
-#include "core/offload/offload.h"
+#include "base/parameter_span.h"
 #include "core/offload/residual_file.h"
+#include "core/offload/update_sites.h"
+
+namespace sluice::csd {
+class DeviceFactory;
+}
+namespace sluice::io {
+enum class Caching;
+}
+namespace sluice::runtime {
+class Runtime;
+}
+namespace sluice::state {
+class Layout;
+class StateStore;
+}  // namespace sluice::state
 
 namespace sluice::offload {
 
-struct AssemblyPlan {
-  OffloadOptions options;
-  const platform::Platform* platform = nullptr;  // outlives the assembly, as the layout does
-  const model::FlatLayout* layout = nullptr;
-  state::Geometry geometry;
-  // Which device updates each subgroup and gets its next version; empty: the one it lies on, which
-  // options.state_cache_bytes do not go with.
-  state::DeviceMap device_map;
-  csd::DriveOptions drive;
-  IdVector<DeviceId, std::int64_t> device_memory_bytes;  // budgets
-  csd::Payload payload = csd::Payload::real;
-  StateVersions::CommittedElsewhere committed_elsewhere = {};
-  io::PinnedMemory* pinned_memory = nullptr;  // what an accelerator copies from and to; null: plain
-};
+struct AssemblyPlan;
+class Offload;
+class OffloadMemory;
 
 class Assembly {
  public:
@@ -38,50 +43,36 @@ class Assembly {
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
-  // `parameters`: the 16-bit copy of the whole model; empty without payload. The factory makes the
+  // `parameters`: of the whole model; empty without payload. The factory makes the
   // devices of method=csd.
   // Errors: ErrorCode::memory where it does not fit; those of the factory.
   static Result<std::unique_ptr<Assembly>> take(const AssemblyPlan& plan, runtime::Runtime& runtime,
                                                 csd::DeviceFactory& factory,
-                                                std::span<std::uint16_t> parameters);
+                                                ParameterSpan parameters);
 
   // With payload: the state lies in `store`; scratch files are made beside its files.
   Status attach(state::StateStore& store, io::Caching caching);
   // Without.
   void attach(state::Layout& layout);
 
-  Offload& offload() { return *offload_; }
-  OffloadMemory& memory() { return *memory_; }
+  Offload& offload();
+  OffloadMemory& memory();
   // The residual of error feedback, where the host selects.
   ResidualPlace residual_in_memory();
-  const UpdateSites& sites() const { return sites_; }
-  Drives& drives() { return drives_; }
-  const AssemblyPlan& plan() const { return plan_; }
+  const UpdateSites& sites() const;
+  Drives& drives();
+  const AssemblyPlan& plan() const;
   // Between two steps; the other options stay as they are.
-  void set_prefetch(bool prefetch) { plan_.options.prefetch = prefetch; }
+  void set_prefetch(bool prefetch);
   // Host and device memory that transfers use, for registration with the I/O engine.
   std::vector<std::span<std::byte>> transfer_regions();
 
  private:
-  Assembly(const AssemblyPlan& plan, runtime::Runtime& runtime,
-           std::span<std::uint16_t> parameters);
-  Status take_memory();
-  Status make_device(DeviceId device, csd::DeviceFactory& factory);
-  void make_offload(std::unique_ptr<StateVersions> versions);
+  struct Parts;
 
-  AssemblyPlan plan_;
-  runtime::Runtime& runtime_;
-  std::span<std::uint16_t> parameters_;
-  HostKernels kernels_;
-  GradientFormat format_;
-  std::unique_ptr<OffloadMemory> memory_;
-  std::optional<BufferPool> bounces_;
-  StateCache cache_;
-  std::vector<csd::CsdDevice*> csds_;  // those of drives_ that are
-  Drives drives_;
-  UpdateSites sites_;  // their sets lie in the drives' devices
-  std::unique_ptr<StateVersions> versions_;
-  std::unique_ptr<Offload> offload_;
+  explicit Assembly(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace sluice::offload

@@ -1,8 +1,9 @@
 // method=csd: a subgroup's state never leaves the device. It is read, updated and written over the
 // internal link; the updated parameters go up over the host link: as fp32 master weights through
 // bounce buffers, narrowed on the host (wire=fp32), or as the 16-bit copy that the device made
-// (wire=native). With parameter_tier=storage the device makes that copy with either wire, and it
-// goes to the drive over the internal link.
+// (wire=native). Parameters of fp32 are the master weights, and go up to their place with either
+// wire. With parameter_tier=storage the parameters go to the drive over the internal link: the
+// 16-bit copy, which the device makes with either wire then, or the master weights.
 //
 // A CSD updates what is in its own memory. State that lies on another device's drive therefore
 // comes once over the host link into a bounce buffer, and from there over the host link into this
@@ -23,7 +24,8 @@ namespace {
 
 using StateArrays = std::array<csd::DeviceBuffer, optimizer::kMaxStateArrays>;
 
-// One subgroup's arrays; `parameters` with wire=native or parameter_tier=storage.
+// One subgroup's arrays; `parameters` is the 16-bit copy, with wire=native or
+// parameter_tier=storage.
 struct DeviceSet {
   StateArrays state;
   csd::DeviceBuffer gradient;
@@ -102,16 +104,17 @@ class DeviceSite final : public UpdateSite {
     if (parts_.options.streams_parameters()) {
       Status written = co_await csd_.write(
           {stages::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
-          {updated.parameter_offset_bytes, &set_at(set).parameters, updated.element_count * 2});
+          {updated.parameter_offset_bytes, &parameters_of(updated.subgroup, set),
+           updated.element_count * bytes_of(parts_.options.parameter_kind)});
       co_return written;
     }
     const csd::TransferLabel label{stages::Stage::parameters_up, updated.subgroup, kNoLayer,
                                    updated.step};
     const std::int64_t count = updated.element_count;
-    if (parts_.options.wire == Wire::native) {
+    if (parts_.options.wire == Wire::native || !parts_.options.has_16bit_copy()) {
+      const ParameterSpan place = place_of(updated.subgroup, 0, count);
       Status status = co_await csd_.sync_from_device(
-          label, {&set_at(set).parameters, 0},
-          std::as_writable_bytes(copy_of(updated.subgroup, 0, count)), count * 2);
+          label, {&parameters_of(updated.subgroup, set), 0}, place.bytes(), place.size_bytes());
       co_return status;
     }
     const std::int64_t chunk = parts_.options.bounce_bytes / 4;
@@ -143,13 +146,14 @@ class DeviceSite final : public UpdateSite {
   csd::DeviceTransfer device_transfer(const StateTransfer& transfer) const {
     return {transfer.offset_bytes, &array(transfer), transfer.element_count * 4};
   }
-  // A subgroup's part of the 16-bit copy; empty without payload.
-  std::span<std::uint16_t> copy_of(SubgroupId subgroup, std::int64_t first,
-                                   std::int64_t count) const {
-    if (parts_.parameters.empty()) return {};
-    const std::int64_t flat_first = parts_.geometry.first_element(subgroup) + first;
-    return parts_.parameters.subspan(static_cast<std::size_t>(flat_first),
-                                     static_cast<std::size_t>(count));
+  // The device's array that is as the parameters are.
+  const csd::DeviceBuffer& parameters_of(SubgroupId subgroup, std::int32_t set) const {
+    return parts_.options.has_16bit_copy() ? set_at(set).parameters : state_at(subgroup, set)[0];
+  }
+  // Where a subgroup's parameters go; no memory without payload.
+  ParameterSpan place_of(SubgroupId subgroup, std::int64_t first, std::int64_t count) const {
+    if (!parts_.parameters.has_memory()) return {nullptr, count, parts_.options.parameter_kind};
+    return parts_.parameters.subspan(parts_.geometry.first_element(subgroup) + first, count);
   }
 
   runtime::Task<Status> bring_all(std::span<const StateTransfer> transfers) {
@@ -202,10 +206,8 @@ class DeviceSite final : public UpdateSite {
     label.step = from.step;
     const runtime::Operation operation = parts_.kernels.stage(
         label, count,
-        [bounce = parts_.bounces.bytes(lease), to = copy_of(from.subgroup, first, count),
-         kind = parts_.options.parameter_kind] {
-          optimizer::narrow(reinterpret_cast<const float*>(bounce.data()), kind, to.data(),
-                            std::ssize(to));
+        [bounce = parts_.bounces.bytes(lease), to = place_of(from.subgroup, first, count)] {
+          optimizer::put_parameters(reinterpret_cast<const float*>(bounce.data()), to);
           return ok_status();
         });
     Status in = co_await operation;

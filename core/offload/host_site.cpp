@@ -1,7 +1,8 @@
 // method=host: a subgroup's state is read over the host link into host memory, updated by the
-// host's processor, which writes the 16-bit copy in place, and written back. Reading from another
-// device's drive is the same as from the own one. With parameter_tier=storage the kernel writes the
-// copy into memory of the buffer set, from where it goes to the drive.
+// host's processor, and written back. Reading from another device's drive is the same as from the
+// own one. The kernel writes the 16-bit copy in place; with parameter_tier=storage into memory of
+// the buffer set, from where it goes to the drive. Parameters of fp32 are the master weights, and
+// are copied, or go to the drive, from the buffer set.
 
 #include "core/csd/update_kernel.h"
 #include "core/offload/buffer_pool.h"
@@ -9,6 +10,7 @@
 #include "core/offload/offload_memory.h"
 #include "core/offload/state_cache.h"
 #include "core/offload/update_site.h"
+#include "core/optimizer/gradient_stats.h"
 
 namespace sluice::offload {
 namespace {
@@ -89,14 +91,17 @@ class HostSite final : public UpdateSite {
         });
   }
 
-  // The kernel wrote them in place, or into the set.
   runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) override {
-    if (!parts_.options.streams_parameters()) co_return ok_status();
-    Status written = co_await parts_.drives[device()]->host_write(
-        {stages::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
-        {updated.parameter_offset_bytes, set_at(set).parameters.bytes(),
-         updated.element_count * 2});
-    co_return written;
+    if (parts_.options.streams_parameters()) {
+      Status written = co_await parts_.drives[device()]->host_write(
+          {stages::Stage::parameter_write, updated.subgroup, kNoLayer, updated.step},
+          {updated.parameter_offset_bytes, parameters_of(updated.subgroup, set),
+           updated.element_count * bytes_of(parts_.options.parameter_kind)});
+      co_return written;
+    }
+    if (parts_.options.has_16bit_copy()) co_return ok_status();  // the kernel wrote it in place
+    Status in = co_await parameters_in(updated, set);
+    co_return in;
   }
 
   // Not what stays: it is large, and transferred seldom.
@@ -127,6 +132,28 @@ class HostSite final : public UpdateSite {
             transfer.element_count * 4};
   }
 
+  // What goes to the drive: the kernel's copy, or the master weights.
+  std::span<std::byte> parameters_of(SubgroupId subgroup, std::int32_t set) {
+    return parts_.options.has_16bit_copy() ? set_at(set).parameters.bytes()
+                                           : state_at(subgroup, set)[0].bytes();
+  }
+
+  runtime::Operation parameters_in(const UpdatedSubgroup& updated, std::int32_t set) {
+    runtime::OperationLabel label;
+    label.stage = stages::Stage::parameters_in;
+    label.subgroup = updated.subgroup;
+    label.step = updated.step;
+    return parts_.kernels.stage(
+        label, updated.element_count,
+        [this, updated, from = state_at(updated.subgroup, set)[0].bytes()] {
+          optimizer::put_parameters(
+              reinterpret_cast<const float*>(from.data()),
+              parts_.parameters.subspan(parts_.geometry.first_element(updated.subgroup),
+                                        updated.element_count));
+          return ok_status();
+        });
+  }
+
   csd::UpdateMemory memory_of(const csd::UpdateOrder& order, std::int32_t set) {
     StateArrays& state = state_at(order.task.subgroup, set);
     csd::UpdateMemory memory;
@@ -136,11 +163,12 @@ class HostSite final : public UpdateSite {
     const bool is_in_memory = parts_.options.gradient_tier == GradientTier::memory;
     memory.gradient =
         is_in_memory ? parts_.memory.gradient(order.task.subgroup) : set_at(set).gradient.bytes();
+    if (!parts_.options.has_16bit_copy()) return memory;
     if (parts_.options.streams_parameters()) {
       memory.parameters = reinterpret_cast<std::uint16_t*>(set_at(set).parameters.bytes().data());
-    } else if (!parts_.parameters.empty()) {
-      memory.parameters =
-          parts_.parameters.data() + parts_.geometry.first_element(order.task.subgroup);
+    } else if (parts_.parameters.has_memory()) {
+      memory.parameters = parts_.parameters.values_16bit().data() +
+                          parts_.geometry.first_element(order.task.subgroup);
     }
     return memory;
   }

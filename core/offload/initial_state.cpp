@@ -24,8 +24,11 @@ std::span<float> floats_of(std::span<std::byte> bounce, std::int64_t count) {
   return {reinterpret_cast<float*>(bounce.data()), static_cast<std::size_t>(count)};
 }
 
-// The 16-bit values of a bounce buffer's floats, in their place: written behind what is read.
-void narrow_in_place(std::span<std::byte> bounce, std::int64_t count, Float16Kind kind) {
+// The parameters of a bounce buffer's master weights, in their place: 16 bits are written behind
+// what is read.
+void make_in_place(std::span<std::byte> bounce, std::int64_t count, ParameterKind parameters) {
+  if (!has_16_bits(parameters)) return;
+  const Float16Kind kind = float16_kind(parameters);
   constexpr std::int64_t kTile = 1024;
   std::array<float, kTile> values;
   std::array<std::uint16_t, kTile> narrowed;
@@ -67,27 +70,31 @@ class StretchSums {
   state::Checksummer checksummer_;
 };
 
-// Whole pages also of the 16-bit copy.
+// Whole pages also of a 16-bit copy.
 std::int64_t InitialState::chunk_elements() const {
   return round_down(parts_.options.bounce_bytes / 4, kPageBytes / 2);
 }
 
-// The copy of the floats that are in the bounce buffer goes to the drive that it is read from.
-runtime::Task<Status> InitialState::keep_copy(SubgroupId subgroup, std::int64_t first,
-                                              std::int64_t count, std::span<std::byte> bounce,
-                                              StretchSums& sums) {
-  const runtime::Operation narrow = parts_.kernels.stage(
-      label_of(stages::Stage::parameters_in, subgroup), count, [this, bounce, count, &sums] {
-        narrow_in_place(bounce, count, parts_.options.parameter_kind);
-        sums.add(bounce.first(static_cast<std::size_t>(count) * 2));
-        return ok_status();
-      });
-  Status narrowed = co_await narrow;
-  CO_RETURN_IF_ERROR(narrowed);
+// The parameters of the floats that are in the bounce buffer go to the drive that they are read
+// from.
+runtime::Task<Status> InitialState::keep_parameters(SubgroupId subgroup, std::int64_t first,
+                                                    std::int64_t count, std::span<std::byte> bounce,
+                                                    StretchSums& sums) {
+  const ParameterKind kind = parts_.options.parameter_kind;
+  const std::int64_t size_bytes = count * bytes_of(kind);
+  const runtime::Operation make =
+      parts_.kernels.stage(label_of(stages::Stage::parameters_in, subgroup), count,
+                           [bounce, count, kind, size_bytes, &sums] {
+                             make_in_place(bounce, count, kind);
+                             sums.add(bounce.first(static_cast<std::size_t>(size_bytes)));
+                             return ok_status();
+                           });
+  Status made = co_await make;
+  CO_RETURN_IF_ERROR(made);
   const csd::Drive& drive = *parts_.drives[parts_.versions.device_of(subgroup)];
   Status written = co_await drive.host_write(
       {stages::Stage::parameter_write, subgroup},
-      {parts_.parameter_store.offset_bytes(subgroup) + first * 2, bounce, count * 2});
+      {parts_.parameter_store.offset_bytes(subgroup) + first * bytes_of(kind), bounce, size_bytes});
   co_return written;
 }
 
@@ -179,8 +186,8 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
                         static_cast<std::size_t>(round_up(count * 4, kPageBytes)));
             if (v == 0) fill(flat_first, values);
             if (v == 0 && is_in_memory) {
-              optimizer::narrow(values.data(), parts_.options.parameter_kind,
-                                parts_.parameters.data() + flat_first, count);
+              optimizer::put_parameters(values.data(),
+                                        parts_.parameters.subspan(flat_first, count));
             }
             checksummer.add(std::as_bytes(values));
             return ok_status();
@@ -190,7 +197,7 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
       Status written = co_await drive.host_write({stages::Stage::create_state, subgroup}, transfer);
       CO_RETURN_IF_ERROR(written);
       if (v > 0 || is_in_memory) continue;
-      Status kept = co_await keep_copy(subgroup, first, count, bounce, sums);
+      Status kept = co_await keep_parameters(subgroup, first, count, bounce, sums);
       CO_RETURN_IF_ERROR(kept);
     }
     update.next_checksums[subgroup][static_cast<std::size_t>(v)] = checksummer.digest();
@@ -217,25 +224,24 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
     CO_RETURN_IF_ERROR(read);
     const std::int64_t count = transfer.size_bytes / 4;
     const std::int64_t flat_first = geometry.first_element(subgroup) + first;
-    const runtime::Operation take =
-        parts_.kernels.stage(label_of(stages::Stage::load_state, subgroup), count,
-                             [this, &checksummer, bounce, flat_first, count, is_in_memory] {
-                               const std::span<const float> values = floats_of(bounce, count);
-                               checksummer.add(std::as_bytes(values));
-                               if (is_in_memory) {
-                                 optimizer::narrow(values.data(), parts_.options.parameter_kind,
-                                                   parts_.parameters.data() + flat_first, count);
-                               }
-                               return ok_status();
-                             });
+    const runtime::Operation take = parts_.kernels.stage(
+        label_of(stages::Stage::load_state, subgroup), count,
+        [this, &checksummer, bounce, flat_first, count, is_in_memory] {
+          const std::span<const float> values = floats_of(bounce, count);
+          checksummer.add(std::as_bytes(values));
+          if (is_in_memory) {
+            optimizer::put_parameters(values.data(), parts_.parameters.subspan(flat_first, count));
+          }
+          return ok_status();
+        });
     Status taken = co_await take;
     CO_RETURN_IF_ERROR(taken);
     if (is_in_memory) continue;
-    Status kept = co_await keep_copy(subgroup, first, count, bounce, sums);
+    Status kept = co_await keep_parameters(subgroup, first, count, bounce, sums);
     CO_RETURN_IF_ERROR(kept);
   }
   const state::SubgroupVersion& committed = parts_.versions.version(subgroup);
-  const bool has_payload = !parts_.parameters.empty();
+  const bool has_payload = parts_.parameters.has_memory();
   if (!has_payload || checksummer.digest() == committed.checksums[0]) co_return ok_status();
   co_return make_error(ErrorCode::corrupt,
                        "{}: master_weights of subgroup {} at offset {} are not what was "

@@ -1,14 +1,13 @@
 #pragma once
-// Before the first step: write a new state, or read the 16-bit copy out of a committed one. Both go
+// Before the first step: write a new state, or read the parameters out of a committed one. Both go
 // through bounce buffers, subgroup by subgroup, so that no part of the state is in memory as a
-// whole. With parameter_tier=storage the copy goes to the drives in place of memory. A step that is
+// whole. With parameter_tier=storage they go to the drives in place of memory. A step that is
 // skipped after some of it was updated reads these subgroups once more.
 //
 // Thread contract: the schedule's thread; `fill` is called on workers, one subgroup at a time each.
 
-#include <functional>
-
 #include "base/stops.h"
+#include "core/offload/fill_initial.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/update_site.h"
 
@@ -16,10 +15,6 @@ namespace sluice::offload {
 
 class StateVersions;
 struct StepUpdate;
-
-// Fills `out` with the initial values of the flat parameters from `first` on.
-using FillInitial = std::function<void(std::int64_t first, std::span<float> out)>;
-
 class StretchSums;
 
 class InitialState {
@@ -30,7 +25,7 @@ class InitialState {
     const HostKernels& kernels;
     const Drives& drives;
     BufferPool& bounces;
-    std::span<std::uint16_t> parameters;
+    ParameterSpan parameters;
     ParameterStore& parameter_store;
     const IdVector<DeviceId, std::vector<SubgroupId>>& subgroups_of;
   };
@@ -56,8 +51,8 @@ class InitialState {
   runtime::Task<Status> load_subgroup(SubgroupId subgroup);
   csd::HostTransfer chunk(SubgroupId subgroup, std::int32_t variable, std::int64_t first,
                           std::span<std::byte> bounce) const;
-  runtime::Task<Status> keep_copy(SubgroupId subgroup, std::int64_t first, std::int64_t count,
-                                  std::span<std::byte> bounce, StretchSums& sums);
+  runtime::Task<Status> keep_parameters(SubgroupId subgroup, std::int64_t first, std::int64_t count,
+                                        std::span<std::byte> bounce, StretchSums& sums);
   std::int64_t chunk_elements() const;
 
   Parts parts_;

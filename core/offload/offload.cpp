@@ -1,5 +1,20 @@
 #include "core/offload/offload.h"
 
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "core/offload/gradient_store.h"
+#include "core/offload/host_kernels.h"
+#include "core/offload/initial_state.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/parameter_carrier.h"
+#include "core/offload/state_cache.h"
+#include "core/offload/state_versions.h"
+#include "core/offload/step_gradients.h"
+#include "core/offload/step_update.h"
+#include "core/offload/update_pipeline.h"
+
 namespace sluice::offload {
 namespace {
 
@@ -16,38 +31,67 @@ IdVector<DeviceId, std::vector<SubgroupId>> subgroups_by_device(const StateVersi
 
 }  // namespace
 
-Offload::Offload(const Parts& parts)
-    : parts_(parts),
-      subgroups_of_(subgroups_by_device(parts.versions)),
-      store_(parts.format, parts.versions, parts.drives, parts.memory, parts.options.gradient_tier),
-      norm_plan_(norm_plan(parts.options, parts.layout, parts.versions.geometry())),
-      gradients_({parts.options, parts.layout, parts.versions.geometry(), parts.format, store_,
-                  parts.memory, parts.kernels, norm_plan_ ? &*norm_plan_ : nullptr},
-                 parts.bounces),
-      arrival_(parts.runtime, parts.layout, parts.versions.geometry()),
-      parameter_store_(parts.layout, parts.versions.geometry(), parts.versions.device_map(),
-                       parts.options),
-      carrier_({parts.runtime, parts.layout, parts.options, parts.versions.device_map(),
-                parts.kernels, parts.drives, parts.bounces, parameter_store_, arrival_,
-                parts.parameters}),
-      initial_state_({parts.options, parts.versions, parts.kernels, parts.drives, parts.bounces,
-                      parts.parameters, parameter_store_, subgroups_of_}),
-      subgroups_({parts.runtime, parts.options, parts.versions, store_, parts.drives, parts.sites,
-                  parts.cache, parameter_store_}),
-      pipeline_(make_pipeline({parts.runtime, parts.options, parts.versions.geometry(), subgroups_,
-                               parts.sites, arrival_, subgroups_of_})),
-      updates_{StepUpdate(parts.runtime, gradients_.check_counts()),
-               StepUpdate(parts.runtime, gradients_.check_counts())},
-      tail_(parts.runtime) {
-  updates_[0].before = &updates_[1];
-  updates_[1].before = &updates_[0];
-  if (!norm_plan_) return;
-  for (StepUpdate& update : updates_) update.clip.emplace(*norm_plan_, parts.versions.geometry());
+struct Offload::Rooms {
+  explicit Rooms(const Parts& parts);
+
+  IdVector<DeviceId, std::vector<SubgroupId>> subgroups_of;
+  GradientStore store;
+  std::optional<NormPlan> norm_plan;  // overlap=local
+  StepGradients gradients;
+  ParameterArrival arrival;
+  ParameterStore parameter_store;
+  ParameterCarrier carrier;
+  InitialState initial_state;
+  SubgroupUpdate subgroups;
+  std::unique_ptr<UpdatePipeline> pipeline;
+  std::array<StepUpdate, 2> updates;
+  runtime::TaskGroup tail;  // what a pipeline leaves of a step for the next one, and its commit
+};
+
+Offload::Rooms::Rooms(const Parts& parts)
+    : subgroups_of(subgroups_by_device(parts.versions)),
+      store(parts.format, parts.versions, parts.drives, parts.memory, parts.options.gradient_tier),
+      norm_plan(offload::norm_plan(parts.options, parts.layout, parts.versions.geometry())),
+      gradients({parts.options, parts.layout, parts.versions.geometry(), parts.format, store,
+                 parts.memory, parts.kernels, norm_plan ? &*norm_plan : nullptr},
+                parts.bounces),
+      arrival(parts.runtime, parts.layout, parts.versions.geometry()),
+      parameter_store(parts.layout, parts.versions.geometry(), parts.versions.device_map(),
+                      parts.options),
+      carrier({parts.runtime, parts.layout, parts.options, parts.versions.device_map(),
+               parts.kernels, parts.drives, parts.bounces, parameter_store, arrival,
+               parts.parameters}),
+      initial_state({parts.options, parts.versions, parts.kernels, parts.drives, parts.bounces,
+                     parts.parameters, parameter_store, subgroups_of}),
+      subgroups({parts.runtime, parts.options, parts.versions, store, parts.drives, parts.sites,
+                 parts.cache, parameter_store}),
+      pipeline(make_pipeline({parts.runtime, parts.options, parts.versions.geometry(), subgroups,
+                              parts.sites, arrival, subgroups_of})),
+      updates{StepUpdate(parts.runtime, gradients.check_counts()),
+              StepUpdate(parts.runtime, gradients.check_counts())},
+      tail(parts.runtime) {
+  updates[0].before = &updates[1];
+  updates[1].before = &updates[0];
+  if (!norm_plan) return;
+  for (StepUpdate& update : updates) update.clip.emplace(*norm_plan, parts.versions.geometry());
 }
+
+Offload::Offload(const Parts& parts) : parts_(parts), rooms_(std::make_unique<Rooms>(parts)) {}
+
+Offload::~Offload() = default;
+
+void Offload::end_if(Stops stops) { rooms_->initial_state.end_if(std::move(stops)); }
+ParameterCarrier& Offload::parameters() { return rooms_->carrier; }
+const ParameterArrival& Offload::arrival() const { return rooms_->arrival; }
+StepGradients& Offload::gradients() { return rooms_->gradients; }
+const Speculation& Offload::speculation() const { return rooms_->updates[this_].speculation; }
+StepUpdate& Offload::this_update() { return rooms_->updates[this_]; }
+
+runtime::Task<Status> Offload::load_parameters() { return rooms_->initial_state.load(); }
 
 runtime::Task<Status> Offload::create_state(const FillInitial& fill,
                                             const state::TrainingPosition& position) {
-  Status created = co_await initial_state_.create(fill, this_update());
+  Status created = co_await rooms_->initial_state.create(fill, this_update());
   CO_RETURN_IF_ERROR(created);
   parts_.versions.end_step(this_update(), position);
   Status committed = co_await parts_.versions.commit(parts_.runtime, kBeforeSteps);
@@ -58,21 +102,21 @@ void Offload::begin_step(std::int32_t step, double loss_scale, const UpdateAhead
   this_ = 1 - this_;
   StepUpdate& update = this_update();
   update.begin(step, parts_.options.commits(step), ahead);
-  gradients_.begin(update, loss_scale);
+  rooms_->gradients.begin(update, loss_scale);
   // Which state moves is known only once the step before has ended.
-  const bool reads_ahead = pipeline_->goes_into_next_step() && !parts_.versions.moves_any();
+  const bool reads_ahead = rooms_->pipeline->goes_into_next_step() && !parts_.versions.moves_any();
   update.starts.spawn(start_update(update, reads_ahead));
-  if (reads_ahead) pipeline_->start(update);
+  if (reads_ahead) rooms_->pipeline->start(update);
 }
 
 // The step before takes its slots with it when it ends.
 runtime::Task<Status> Offload::start_update(StepUpdate& update, bool reads_ahead) {
-  Status ended = co_await tail_.join();
+  Status ended = co_await rooms_->tail.join();
   CO_RETURN_IF_ERROR(ended);
   Status taken = parts_.versions.take_next(update);
   CO_RETURN_IF_ERROR(taken);
   update.started.set();
-  if (!reads_ahead) pipeline_->start(update);
+  if (!reads_ahead) rooms_->pipeline->start(update);
   co_return ok_status();
 }
 
@@ -94,13 +138,14 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
   StepUpdate& update = this_update();
   Status started = co_await update.starts.join();
   CO_RETURN_IF_ERROR(started);
-  const bool is_left_to_next_step = pipeline_->goes_into_next_step() && decision.apply;
-  if (is_left_to_next_step) arrival_.expect_all();  // forward is over: nobody waits for the last
+  const bool is_left_to_next_step = rooms_->pipeline->goes_into_next_step() && decision.apply;
+  if (is_left_to_next_step)
+    rooms_->arrival.expect_all();  // forward is over: nobody waits for the last
   update.decide(decision);
   if (is_left_to_next_step) {
     for (const SubgroupId subgroup : ids_of(update.next_slot)) {
       const bool is_up = update.speculation.is_up(subgroup);
-      if (is_up && !update.speculation.is_refuted(subgroup)) arrival_.arrived(subgroup);
+      if (is_up && !update.speculation.is_refuted(subgroup)) rooms_->arrival.arrived(subgroup);
     }
     co_return ok_status();
   }
@@ -110,7 +155,7 @@ runtime::Task<Status> Offload::update(const StepDecision& decision) {
 }
 
 // A subgroup that was updated already is as if it had not been: the old version is whole on its
-// drive, and the 16-bit parameters are made of it again.
+// drive, and the parameters are made of it again.
 runtime::Task<Status> Offload::skip(StepUpdate& update) {
   std::vector<SubgroupId> refuted;
   for (const SubgroupId subgroup : ids_of(update.next_slot)) {
@@ -118,15 +163,15 @@ runtime::Task<Status> Offload::skip(StepUpdate& update) {
     parts_.cache.forget(subgroup);
     refuted.push_back(subgroup);
   }
-  Status restored = co_await initial_state_.load(refuted);
+  Status restored = co_await rooms_->initial_state.load(refuted);
   CO_RETURN_IF_ERROR(restored);
-  Status taken_back = co_await gradients_.take_back();
+  Status taken_back = co_await rooms_->gradients.take_back();
   co_return taken_back;
 }
 
 runtime::Task<Status> Offload::end_step(const state::TrainingPosition& position) {
-  if (pipeline_->goes_into_next_step()) {
-    tail_.spawn(finish_step(position, this_update()));
+  if (rooms_->pipeline->goes_into_next_step()) {
+    rooms_->tail.spawn(finish_step(position, this_update()));
     co_return ok_status();
   }
   Status closed = co_await close_step(position, this_update());
@@ -154,7 +199,7 @@ runtime::Task<Status> Offload::close_step(const state::TrainingPosition& positio
 runtime::Task<Status> Offload::make_durable(std::int32_t step) {
   runtime::TaskGroup devices(parts_.runtime);
   for (const std::vector<SubgroupId>& kept : parts_.cache.kept()) {
-    if (!kept.empty()) devices.spawn(subgroups_.write_unwritten(kept, step));
+    if (!kept.empty()) devices.spawn(rooms_->subgroups.write_unwritten(kept, step));
   }
   Status written = co_await devices.join();
   CO_RETURN_IF_ERROR(written);
@@ -163,12 +208,12 @@ runtime::Task<Status> Offload::make_durable(std::int32_t step) {
 }
 
 runtime::Task<Status> Offload::settle() {
-  Status status = co_await tail_.join();
+  Status status = co_await rooms_->tail.join();
   co_return status;
 }
 
 runtime::Task<Status> Offload::commit() {
-  Status settled = co_await tail_.join();
+  Status settled = co_await rooms_->tail.join();
   CO_RETURN_IF_ERROR(settled);
   if (!parts_.versions.has_uncommitted()) co_return ok_status();
   Status committed = co_await make_durable(this_update().step);
@@ -177,14 +222,14 @@ runtime::Task<Status> Offload::commit() {
 
 runtime::Task<Status> Offload::drain() {
   parts_.runtime.fail(make_error(ErrorCode::cancelled, "the step was given up"));
-  Status first = co_await gradients_.sent();
+  Status first = co_await rooms_->gradients.sent();
   for (StepUpdate* update : {&this_update(), this_update().before}) {
     Status started = co_await update->starts.join();  // it waits for the tail
     if (first.ok()) first = started;
   }
-  Status settled = co_await tail_.join();
+  Status settled = co_await rooms_->tail.join();
   if (first.ok()) first = settled;
-  for (StepUpdate& update : updates_) {
+  for (StepUpdate& update : rooms_->updates) {
     Status updated = co_await update.tasks.join();
     if (first.ok()) first = updated;
   }

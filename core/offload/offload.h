@@ -32,19 +32,39 @@
 // Thread contract: the schedule's thread.
 
 #include <memory>
+#include <span>
 
-#include "core/offload/gradient_store.h"
-#include "core/offload/host_kernels.h"
-#include "core/offload/initial_state.h"
-#include "core/offload/offload_memory.h"
-#include "core/offload/parameter_carrier.h"
-#include "core/offload/state_cache.h"
-#include "core/offload/state_versions.h"
-#include "core/offload/step_gradients.h"
-#include "core/offload/step_update.h"
-#include "core/offload/update_pipeline.h"
+#include "base/parameter_span.h"
+#include "base/stops.h"
+#include "core/offload/fill_initial.h"
+#include "core/offload/step_decision.h"
+#include "core/offload/update_sites.h"
+#include "core/runtime/task.h"
+
+namespace sluice::model {
+struct FlatLayout;
+}
+namespace sluice::runtime {
+class Runtime;
+}
+namespace sluice::state {
+struct TrainingPosition;
+}
 
 namespace sluice::offload {
+
+class BufferPool;
+class GradientFormat;
+class HostKernels;
+class OffloadMemory;
+struct OffloadOptions;
+class ParameterArrival;
+class ParameterCarrier;
+class Speculation;
+class StateCache;
+class StateVersions;
+class StepGradients;
+struct StepUpdate;
 
 class Offload {
  public:
@@ -60,33 +80,34 @@ class Offload {
     UpdateSites& sites;
     StateVersions& versions;
     StateCache& cache;
-    std::span<std::uint16_t> parameters;  // the 16-bit copy; empty: no payload
+    ParameterSpan parameters;  // empty: no payload
   };
   explicit Offload(const Parts& parts);
+  ~Offload();
 
   // Writing or loading before the first step ends early if `stops` says so; {}: no more.
-  void end_if(Stops stops) { initial_state_.end_if(std::move(stops)); }
-  // Before the first step: writes and commits a new state, or loads the 16-bit copy from one; with
+  void end_if(Stops stops);
+  // Before the first step: writes and commits a new state, or loads the parameters from one; with
   // parameter_tier=storage also after a change of the offload, whose files are new.
   runtime::Task<Status> create_state(const FillInitial& fill,
                                      const state::TrainingPosition& position);
-  runtime::Task<Status> load_parameters() { return initial_state_.load(); }
+  runtime::Task<Status> load_parameters();
 
   // `loss_scale`: that of the gradients to come. `ahead`: what the decision will nearly surely be,
   // with overlap=exact, which is used right after a commit; or, with overlap=local always, what the
   // subgroups are clipped by.
   void begin_step(std::int32_t step, double loss_scale, const UpdateAhead& ahead = {});
   // Brings the layers' parameters of the last update.
-  ParameterCarrier& parameters() { return carrier_; }
-  const ParameterArrival& arrival() const { return arrival_; }
+  ParameterCarrier& parameters();
+  const ParameterArrival& arrival() const;
   // Those of the step that has begun.
-  StepGradients& gradients() { return gradients_; }
+  StepGradients& gradients();
   // Where they are not finite and no step can be skipped: waits for the step before to be
   // committed, if it was to be, and fails with ErrorCode::diverged; with overlap=local it names the
   // layer and the subgroup.
   runtime::Task<Status> refuse_step();
   // The subgroups of the step under way that were updated before its decision; after update().
-  const Speculation& speculation() const { return updates_[this_].speculation; }
+  const Speculation& speculation() const;
   runtime::Task<Status> update(const StepDecision& decision);
   runtime::Task<Status> end_step(const state::TrainingPosition& position);
   // Waits for what the last step has left to do, its commit too if it has one.
@@ -99,27 +120,18 @@ class Offload {
   const OffloadOptions& options() const { return parts_.options; }
 
  private:
+  struct Rooms;
+
   runtime::Task<Status> skip(StepUpdate& update);
   runtime::Task<Status> start_update(StepUpdate& update, bool reads_ahead);
   runtime::Task<Status> finish_step(state::TrainingPosition position, StepUpdate& update);
   runtime::Task<Status> close_step(const state::TrainingPosition& position, StepUpdate& update);
   runtime::Task<Status> make_durable(std::int32_t step);
-  StepUpdate& this_update() { return updates_[this_]; }
+  StepUpdate& this_update();
 
   Parts parts_;
-  IdVector<DeviceId, std::vector<SubgroupId>> subgroups_of_;
-  GradientStore store_;
-  std::optional<NormPlan> norm_plan_;  // overlap=local
-  StepGradients gradients_;
-  ParameterArrival arrival_;
-  ParameterStore parameter_store_;
-  ParameterCarrier carrier_;
-  InitialState initial_state_;
-  SubgroupUpdate subgroups_;
-  std::unique_ptr<UpdatePipeline> pipeline_;
-  std::array<StepUpdate, 2> updates_;
-  std::size_t this_ = 0;     // the update of the step under way
-  runtime::TaskGroup tail_;  // what a pipeline leaves of a step for the next one, and its commit
+  std::unique_ptr<Rooms> rooms_;
+  std::size_t this_ = 0;  // the update of the step under way
 };
 
 }  // namespace sluice::offload

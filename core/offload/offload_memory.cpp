@@ -13,13 +13,14 @@ SetSizes sizes_of_set(const OffloadOptions& options, const state::Geometry& geom
                       const GradientFormat& format) {
   CHECK_LE(geometry.variable_count, optimizer::kMaxStateArrays);
   const std::int64_t elements = std::min(geometry.subgroup_elements, geometry.parameter_count);
-  const bool has_16bit_copy = options.streams_parameters() ||
-                              (options.method == Method::csd && options.wire == Wire::native);
+  const bool has_copy =
+      options.has_16bit_copy() && (options.streams_parameters() ||
+                                   (options.method == Method::csd && options.wire == Wire::native));
   return {geometry.variable_count, round_up(elements * 4, kPageBytes),
           options.gradient_tier == GradientTier::memory
               ? 0
               : round_up(format.largest_bytes(), kPageBytes),
-          has_16bit_copy ? round_up(elements * 2, kPageBytes) : 0};
+          has_copy ? round_up(elements * 2, kPageBytes) : 0};
 }
 
 // A gradient that an accelerator selects from does not come to the host.

@@ -23,9 +23,9 @@ inline constexpr std::int32_t kLayerGradientCount = 2;  // layers' gradients tha
 // Sparse gradients being written: they are small, so a few keep the drives as busy as they can be.
 inline constexpr std::int32_t kSparseBufferCount = 8;
 
-// One subgroup in flight: its state's arrays, its gradient, and, where a device makes it, its
-// 16-bit copy before that goes up. In host memory for method=host, in the device's for method=csd.
-// Whole pages; 0: not needed.
+// One subgroup in flight: its state's arrays, its gradient, and its 16-bit copy before that goes up
+// from a device that makes one, or to a drive. In host memory for method=host, in the device's for
+// method=csd. Whole pages; 0: not needed.
 struct SetSizes {
   std::int32_t variable_count = 0;
   std::int64_t variable_bytes = 0;

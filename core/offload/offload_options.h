@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/float16.h"
+#include "base/parameter_span.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::offload {
@@ -23,7 +23,7 @@ enum class GradientTier : std::uint8_t {
   memory,   // in host memory, all of them (method=host only)
 };
 enum class ParameterTier : std::uint8_t {
-  memory,   // the 16-bit parameters of the whole model are in host memory
+  memory,   // the parameters of the whole model are in host memory
   storage,  // on the drives; a window of them is in host memory (parameter_carrier.h)
 };
 enum class Pipeline : std::uint8_t {
@@ -85,7 +85,7 @@ struct OffloadSettings {
 // And what follows from the other settings of a run (core/plan/run_plan.cpp).
 struct OffloadOptions : OffloadSettings {
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::bf16;  // as the model gives them
-  Float16Kind parameter_kind = Float16Kind::bf16;
+  ParameterKind parameter_kind = ParameterKind::bf16;
   std::int64_t bounce_bytes = 4 << 20;
   std::int32_t bounce_count = 8;
   bool ranks_sum_squares = false;  // gradients are added up over ranks, each of which has a part
@@ -94,6 +94,8 @@ struct OffloadOptions : OffloadSettings {
 
   // The sums of squares of a layer's blocks come with its gradients (StepGradients::block_sums()).
   bool sums_come() const { return works_on_accelerator() || ranks_sum_squares; }
+  // Parameters of 16 bits that the update makes, of its own beside the master weights.
+  bool has_16bit_copy() const { return has_16_bits(parameter_kind); }
   // With feedback the values are sums, which 16 bits would round.
   optimizer::GradientKind wire_gradient_kind() const {
     return wire == Wire::fp32 || has_feedback() ? optimizer::GradientKind::fp32 : gradient_kind;

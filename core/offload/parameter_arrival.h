@@ -1,5 +1,5 @@
 #pragma once
-// Which layers may be computed with: their 16-bit parameters are those of the last update, in host
+// Which layers may be computed with: their parameters are those of the last update, in host
 // memory. Forward goes up through the flat array, so a layer counts as up once it and all below it
 // are. Between updates every layer is.
 //

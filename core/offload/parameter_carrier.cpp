@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "core/offload/host_kernels.h"
 #include "core/offload/offload_options.h"
 #include "storage/state/checksum.h"
 
@@ -23,13 +24,12 @@ constexpr std::int64_t kRatedBytes = 4;
 ParameterCarrier::ParameterCarrier(const Parts& parts)
     : parts_(parts),
       buffer_bytes_(plan_parameter_window(parts.layout, parts.options).buffer_bytes),
-      pages_(parts.layout,
-             parts.options.streams_parameters() ? parts.parameters : std::span<std::uint16_t>()),
+      pages_(parts.layout, parts.options.streams_parameters() ? parts.parameters : ParameterSpan()),
       room_(parts.runtime),
       fetching_(parts.runtime),
       reading_(parts.runtime) {
   for (const model::LayerRange& layer : parts.layout.layers) {
-    layers_.emplace_back(parts.runtime, page_bytes(layer));
+    layers_.emplace_back(parts.runtime, page_bytes(layer, parts.options.parameter_kind));
   }
   for (const auto& drive : parts.drives) {
     static_cast<void>(drive);
@@ -195,7 +195,9 @@ Status ParameterCarrier::take(LayerId layer, const ParameterStore::Piece& piece,
   const auto bytes = bounce.subspan(static_cast<std::size_t>(stretch.offset_bytes % kPageBytes),
                                     static_cast<std::size_t>(stretch.size_bytes));
   if (state::checksum(bytes) == stretch.checksum) {
-    std::memcpy(parts_.parameters.data() + piece.first_element, bytes.data(), bytes.size());
+    const std::int64_t count = stretch.size_bytes / bytes_of(parts_.options.parameter_kind);
+    std::memcpy(parts_.parameters.subspan(piece.first_element, count).data(), bytes.data(),
+                bytes.size());
     return ok_status();
   }
   const io::File* const file =

@@ -1,5 +1,5 @@
 #pragma once
-// Brings the layers' 16-bit parameters to where they are computed with. With parameter_tier=memory
+// Brings the layers' parameters to where they are computed with. With parameter_tier=memory
 // they are there as soon as they are up. With parameter_tier=storage they come from the drives, as
 // far ahead as the window has room, in the order in which a pass needs them; in forward each is
 // read once the last update of it is written.
@@ -13,7 +13,6 @@
 #include <deque>
 
 #include "core/offload/buffer_pool.h"
-#include "core/offload/host_kernels.h"
 #include "core/offload/parameter_arrival.h"
 #include "core/offload/parameter_pages.h"
 #include "core/offload/parameter_source.h"
@@ -21,6 +20,8 @@
 #include "core/offload/update_site.h"
 
 namespace sluice::offload {
+
+class HostKernels;
 
 class ParameterCarrier final : public ParameterSource {
  public:
@@ -34,7 +35,7 @@ class ParameterCarrier final : public ParameterSource {
     BufferPool& bounces;
     ParameterStore& store;
     ParameterArrival& arrival;
-    std::span<std::uint16_t> parameters;  // empty: no payload
+    ParameterSpan parameters;  // empty: no payload
   };
   explicit ParameterCarrier(const Parts& parts);
 

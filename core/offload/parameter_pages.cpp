@@ -13,9 +13,9 @@ struct PageRange {
   std::int64_t end = 0;
 };
 
-PageRange pages_of(const model::LayerRange& layer) {
-  return {layer.first * 2 / kPageBytes,
-          round_up((layer.first + layer.count) * 2, kPageBytes) / kPageBytes};
+PageRange pages_of(const model::LayerRange& layer, ParameterKind kind) {
+  return {layer.first * bytes_of(kind) / kPageBytes,
+          divide_up((layer.first + layer.count) * bytes_of(kind), kPageBytes)};
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ Result<io::PageAlignedBuffer> map_parameters(std::int64_t size_bytes) {
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {
     return make_error(ErrorCode::memory,
-                      "no addresses for 16-bit parameters of {}; raise the limit of the address "
+                      "no addresses for parameters of {}; raise the limit of the address "
                       "space (ulimit -v)",
                       format_bytes(size_bytes));
   }
@@ -38,16 +38,16 @@ Result<io::PageAlignedBuffer> map_parameters(std::int64_t size_bytes) {
       [data, mapped_bytes] { CHECK_EQ(munmap(data, mapped_bytes), 0); });
 }
 
-ParameterPages::ParameterPages(const model::FlatLayout& layout, std::span<std::uint16_t> parameters)
+ParameterPages::ParameterPages(const model::FlatLayout& layout, ParameterSpan parameters)
     : layout_(layout), parameters_(parameters), is_there_(layout.layers.size(), 0) {
   // Whoever had them before may have left some.
-  give_back_pages(0, round_up(std::ssize(parameters) * 2, kPageBytes) / kPageBytes);
+  give_back_pages(0, divide_up(parameters.size_bytes(), kPageBytes));
 }
 
 void ParameterPages::give_back(LayerId layer) {
   const auto at = static_cast<std::size_t>(index_of(layer));
   is_there_[at] = 0;
-  PageRange pages = pages_of(layout_.layer(layer));
+  PageRange pages = pages_of(layout_.layer(layer), parameters_.kind());
   while (pages.first < pages.end && is_needed(pages.first, at)) pages.first += 1;
   while (pages.first < pages.end && is_needed(pages.end - 1, at)) pages.end -= 1;
   give_back_pages(pages.first, pages.end);
@@ -55,21 +55,21 @@ void ParameterPages::give_back(LayerId layer) {
 
 // Layers are consecutive, so those that share a page are neighbours.
 bool ParameterPages::is_needed(std::int64_t page, std::size_t layer) const {
-  for (std::size_t l = layer; l-- > 0 && pages_of(layout_.layers[l]).end > page;) {
+  for (std::size_t l = layer;
+       l-- > 0 && pages_of(layout_.layers[l], parameters_.kind()).end > page;) {
     if (is_there_[l] != 0) return true;
   }
-  for (std::size_t l = layer + 1; l < is_there_.size() && pages_of(layout_.layers[l]).first <= page;
-       ++l) {
+  for (std::size_t l = layer + 1;
+       l < is_there_.size() && pages_of(layout_.layers[l], parameters_.kind()).first <= page; ++l) {
     if (is_there_[l] != 0) return true;
   }
   return false;
 }
 
 void ParameterPages::give_back_pages(std::int64_t first, std::int64_t end) const {
-  if (parameters_.empty() || first >= end) return;
-  auto* const data = reinterpret_cast<std::byte*>(parameters_.data());
-  CHECK_EQ(madvise(data + first * kPageBytes, static_cast<std::size_t>((end - first) * kPageBytes),
-                   MADV_DONTNEED),
+  if (!parameters_.has_memory() || first >= end) return;
+  CHECK_EQ(madvise(parameters_.data() + first * kPageBytes,
+                   static_cast<std::size_t>((end - first) * kPageBytes), MADV_DONTNEED),
            0);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The flat array of 16-bit parameters where only a part of it is in memory: one range of addresses,
+// The flat array of parameters where only a part of it is in memory: one range of addresses,
 // so that models and kernels keep their pointers, and pages that are there from when a layer comes
 // until it is given back.
 //
@@ -7,9 +7,9 @@
 // a layer that comes is one that is there.
 
 #include <cstdint>
-#include <span>
 
 #include "base/ids.h"
+#include "base/parameter_span.h"
 #include "core/model/flat_layout.h"
 #include "storage/io/page_aligned_buffer.h"
 
@@ -21,8 +21,8 @@ Result<io::PageAlignedBuffer> map_parameters(std::int64_t size_bytes);
 
 class ParameterPages {
  public:
-  // `parameters` is empty where there is no payload: then nothing is given back.
-  ParameterPages(const model::FlatLayout& layout, std::span<std::uint16_t> parameters);
+  // `parameters` have no memory where there is no payload: then nothing is given back.
+  ParameterPages(const model::FlatLayout& layout, ParameterSpan parameters);
 
   // From now on the layer's pages are needed.
   void take(LayerId layer) { is_there_[static_cast<std::size_t>(index_of(layer))] = 1; }
@@ -34,7 +34,7 @@ class ParameterPages {
   void give_back_pages(std::int64_t first, std::int64_t end) const;
 
   const model::FlatLayout& layout_;
-  std::span<std::uint16_t> parameters_;
+  ParameterSpan parameters_;
   std::vector<char> is_there_;
 };
 

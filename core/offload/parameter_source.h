@@ -1,5 +1,5 @@
 #pragma once
-// Where the layers' 16-bit parameters come from, as whoever computes with them sees it: host memory
+// Where the layers' parameters come from, as whoever computes with them sees it: host memory
 // or the drives (parameter_carrier.h), or the ranks that own parts of them
 // (core/train/shard_traffic.h).
 //

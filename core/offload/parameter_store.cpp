@@ -5,15 +5,10 @@
 #include "base/units.h"
 
 namespace sluice::offload {
-namespace {
 
-constexpr std::int64_t kElementBytes = 2;
-
-}  // namespace
-
-std::int64_t page_bytes(const model::LayerRange& layer) {
-  const std::int64_t first_byte = layer.first * kElementBytes;
-  const std::int64_t end_byte = first_byte + layer.count * kElementBytes;
+std::int64_t page_bytes(const model::LayerRange& layer, ParameterKind kind) {
+  const std::int64_t first_byte = layer.first * bytes_of(kind);
+  const std::int64_t end_byte = first_byte + layer.count * bytes_of(kind);
   return round_up(end_byte, kPageBytes) - round_down(first_byte, kPageBytes);
 }
 
@@ -22,7 +17,7 @@ ParameterWindow plan_parameter_window(const model::FlatLayout& layout,
   ParameterWindow window;
   std::int64_t all_bytes = 0;
   for (std::size_t l = 0; l < layout.layers.size(); ++l) {
-    const std::int64_t size_bytes = page_bytes(layout.layers[l]);
+    const std::int64_t size_bytes = page_bytes(layout.layers[l], options.parameter_kind);
     if (l == 0) {
       window.table_bytes = size_bytes;
       continue;
@@ -39,7 +34,7 @@ ParameterWindow plan_parameter_window(const model::FlatLayout& layout,
 std::int64_t parameter_memory_bytes(const model::FlatLayout& layout,
                                     const OffloadOptions& options) {
   return options.streams_parameters() ? plan_parameter_window(layout, options).total_bytes()
-                                      : layout.parameter_count * kElementBytes;
+                                      : layout.parameter_count * bytes_of(options.parameter_kind);
 }
 
 std::int64_t parameter_file_bytes(const state::Geometry& geometry,
@@ -50,14 +45,16 @@ std::int64_t parameter_file_bytes(const state::Geometry& geometry,
   for (std::size_t s = 0; s < device_map.size(); ++s) {
     if (device_map[s] != device) continue;
     const SubgroupId subgroup{static_cast<std::int32_t>(s)};
-    size_bytes += round_up(geometry.element_count(subgroup) * kElementBytes, kPageBytes);
+    size_bytes +=
+        round_up(geometry.element_count(subgroup) * bytes_of(options.parameter_kind), kPageBytes);
   }
   return size_bytes;
 }
 
 ParameterStore::ParameterStore(const model::FlatLayout& layout, const state::Geometry& geometry,
                                const state::DeviceMap& device_map, const OffloadOptions& options)
-    : offset_bytes_(geometry.subgroup_count()),
+    : element_bytes_(bytes_of(options.parameter_kind)),
+      offset_bytes_(geometry.subgroup_count()),
       stretches_(geometry.subgroup_count()),
       pieces_(layout.layer_count()) {
   if (!options.streams_parameters()) return;
@@ -65,7 +62,7 @@ ParameterStore::ParameterStore(const model::FlatLayout& layout, const state::Geo
   for (const SubgroupId subgroup : ids_of(offset_bytes_)) {
     std::int64_t& used = used_bytes[device_map[static_cast<std::size_t>(index_of(subgroup))]];
     offset_bytes_[subgroup] = used;
-    used += round_up(geometry.element_count(subgroup) * kElementBytes, kPageBytes);
+    used += round_up(geometry.element_count(subgroup) * element_bytes_, kPageBytes);
   }
   for (const LayerId layer : ids_of(pieces_)) {
     const model::LayerRange& range = layout.layer(layer);
@@ -74,8 +71,8 @@ ParameterStore::ParameterStore(const model::FlatLayout& layout, const state::Geo
       const SubgroupId subgroup{static_cast<std::int32_t>(first / geometry.subgroup_elements)};
       const std::int64_t subgroup_first = geometry.first_element(subgroup);
       const std::int64_t next = std::min(end, subgroup_first + geometry.element_count(subgroup));
-      cut(layer, subgroup, first * kElementBytes, next * kElementBytes,
-          subgroup_first * kElementBytes, options.bounce_bytes);
+      cut(layer, subgroup, first * element_bytes_, next * element_bytes_,
+          subgroup_first * element_bytes_, options.bounce_bytes);
       first = next;
     }
   }
@@ -92,7 +89,7 @@ void ParameterStore::cut(LayerId layer, SubgroupId subgroup, std::int64_t first_
     const std::int64_t next =
         std::min(end_byte, subgroup_byte + round_down(offset_bytes, kPageBytes) + piece_bytes);
     pieces_[layer].push_back(
-        {subgroup, static_cast<std::int32_t>(stretches.size()), first / kElementBytes});
+        {subgroup, static_cast<std::int32_t>(stretches.size()), first / element_bytes_});
     stretches.push_back({.offset_bytes = offset_bytes, .size_bytes = next - first});
     first = next;
   }

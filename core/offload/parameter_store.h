@@ -1,8 +1,8 @@
 #pragma once
-// parameter_tier=storage: where the 16-bit parameters lie on the drives, in which pieces a layer is
-// read, and what each piece has been summed to. A subgroup's copy lies as a whole, from a page on,
-// in `parameters.slc` of the device that updates it; it is written there by the update, and read
-// by layers.
+// parameter_tier=storage: where the parameters lie on the drives, in which pieces a layer is
+// read, and what each piece has been summed to. A subgroup's parameters lie as a whole, from a page
+// on, in `parameters.slc` of the device that updates it; they are written there by the update, and
+// read by layers.
 //
 // Thread contract: the schedule's thread, but for the checksums, which the worker that updates a
 // subgroup writes while the operation is awaited.
@@ -19,7 +19,7 @@
 
 namespace sluice::offload {
 
-// The part of the 16-bit parameters that is in host memory. In bytes of whole pages, as all here.
+// The part of the parameters that is in host memory. In bytes of whole pages, as all here.
 struct ParameterWindow {
   std::int64_t table_bytes = 0;   // of the embedding: from its forward to its backward
   std::int64_t widest_bytes = 0;  // of the other layers
@@ -27,7 +27,7 @@ struct ParameterWindow {
   std::int64_t total_bytes() const { return table_bytes + buffer_bytes; }
 };
 // The pages that a layer of the flat array lies in, those that it shares with others included.
-std::int64_t page_bytes(const model::LayerRange& layer);
+std::int64_t page_bytes(const model::LayerRange& layer, ParameterKind kind);
 ParameterWindow plan_parameter_window(const model::FlatLayout& layout,
                                       const OffloadOptions& options);
 // In a run's memory plan, wherever they are.
@@ -39,7 +39,7 @@ std::int64_t parameter_file_bytes(const state::Geometry& geometry,
 
 class ParameterStore {
  public:
-  // The read of one transfer: a stretch of one subgroup's copy, of one layer.
+  // The read of one transfer: a stretch of one subgroup's parameters, of one layer.
   struct Piece {
     SubgroupId subgroup = kNoSubgroup;
     std::int32_t stretch = 0;        // of the subgroup
@@ -48,9 +48,9 @@ class ParameterStore {
   ParameterStore(const model::FlatLayout& layout, const state::Geometry& geometry,
                  const state::DeviceMap& device_map, const OffloadOptions& options);
 
-  // Where the subgroup's copy begins in its device's file.
+  // Where the subgroup's parameters begin in its device's file.
   std::int64_t offset_bytes(SubgroupId subgroup) const { return offset_bytes_[subgroup]; }
-  // The subgroup's copy, in order and without gaps. Empty with parameter_tier=memory.
+  // The subgroup's parameters, in order and without gaps. Empty with parameter_tier=memory.
   std::span<csd::ParameterStretch> stretches(SubgroupId subgroup) { return stretches_[subgroup]; }
   std::span<const Piece> pieces(LayerId layer) const { return pieces_[layer]; }
 
@@ -58,6 +58,7 @@ class ParameterStore {
   void cut(LayerId layer, SubgroupId subgroup, std::int64_t first_byte, std::int64_t end_byte,
            std::int64_t subgroup_byte, std::int64_t piece_bytes);
 
+  std::int64_t element_bytes_;
   IdVector<SubgroupId, std::int64_t> offset_bytes_;
   IdVector<SubgroupId, std::vector<csd::ParameterStretch>> stretches_;
   IdVector<LayerId, std::vector<Piece>> pieces_;

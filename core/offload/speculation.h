@@ -4,7 +4,7 @@
 // clip nothing. So a subgroup is updated by that as soon as its own gradients are final, while
 // backward computes the layers below it, and its new version goes to the slot that is not
 // committed. If the decision is another one, what was done is *refuted*: the subgroup is updated
-// once more from the version that is still whole, or, where the step is skipped, its 16-bit
+// once more from the version that is still whole, or, where the step is skipped, its
 // parameters are read back. Only a step right after a commit speculates: later ones up to the next
 // commit update their versions in place (state_versions.h).
 //
@@ -41,7 +41,7 @@ class Speculation {
   void set_final(SubgroupId subgroup) {
     is_final_[static_cast<std::size_t>(index_of(subgroup))].set();
   }
-  // Waits for that, or for the decision. Then nobody reads the subgroup's 16-bit parameters any
+  // Waits for that, or for the decision. Then nobody reads the subgroup's parameters any
   // more in this step: backward of all its layers has ended.
   runtime::Event::Awaiter gradients_final(SubgroupId subgroup);
 
@@ -49,7 +49,7 @@ class Speculation {
   void on_taken(SubgroupId subgroup) { of_[subgroup].is_taken = true; }
   // Its kernel is given what is expected.
   void on_ahead(SubgroupId subgroup);
-  // Its parameters are in the 16-bit copy; to be told of once there is a decision.
+  // Its parameters are up; to be told of once there is a decision.
   void on_parameters_up(SubgroupId subgroup) { of_[subgroup].is_up = true; }
   bool is_up(SubgroupId subgroup) const { return of_[subgroup].is_up; }
   // After the decision: whether the pipeline still has the subgroup to update.

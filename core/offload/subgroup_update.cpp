@@ -168,7 +168,9 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   order.task.element_count = geometry.element_count(subgroup);
   order.task.is_sparse = parts_.options.is_sparse();
   order.task.gradient_kind = parts_.options.wire_gradient_kind();
-  order.task.parameter_kind = parts_.options.parameter_kind;
+  if (parts_.options.has_16bit_copy()) {
+    order.task.parameter_kind = float16_kind(parts_.options.parameter_kind);
+  }
   order.check.expected = parts_.versions.version(subgroup).checksums;
   order.check.gradient = update.gradient_checks[subgroup];
   const state::SlotId slot = parts_.versions.source_of(subgroup, update);

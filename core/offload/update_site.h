@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/id_vector.h"
+#include "base/parameter_span.h"
 #include "core/csd/drive.h"
 #include "core/csd/update_task.h"
 #include "core/offload/update_sites.h"
@@ -71,7 +72,7 @@ class UpdateSite {
   // The update kernel on what is in the set. Order and checksums live until awaited.
   virtual runtime::Operation update(const csd::UpdateOrder& order, std::int32_t set,
                                     csd::UpdatedChecksums& updated) = 0;
-  // The subgroup's parameters are in the 16-bit copy when the task ends, or, with
+  // The subgroup's parameters are where models read them when the task ends, or, with
   // parameter_tier=storage, on the device's drive.
   virtual runtime::Task<Status> parameters_up(UpdatedSubgroup updated, std::int32_t set) = 0;
 
@@ -92,8 +93,6 @@ class UpdateSite {
   runtime::Pool reader_;
 };
 
-using Drives = IdVector<DeviceId, std::unique_ptr<csd::Drive>>;
-
 // The parts that sites use besides their own memory.
 struct SiteParts {
   const OffloadOptions& options;
@@ -103,8 +102,8 @@ struct SiteParts {
   OffloadMemory& memory;
   BufferPool& bounces;
   const StateCache& cache;
-  // The 16-bit copy of the whole model; empty: no payload. Not used with parameter_tier=storage.
-  std::span<std::uint16_t> parameters;
+  // Those of the whole model; empty: no payload. Not used with parameter_tier=storage.
+  ParameterSpan parameters;
 };
 
 // Reads and writes over the host link, updates on the host's processor.

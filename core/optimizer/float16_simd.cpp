@@ -2,9 +2,11 @@
 // through the definitions in base/float16.h.
 
 #include <cstdint>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/optimizer/float16_simd.cpp"
+#include "base/float16.h"
 #include "hwy/foreach_target.h"
 // The order matters: what follows is compiled once for each target.
 #include "core/optimizer/gradient_stats.h"
@@ -101,6 +103,14 @@ void widen(const std::uint16_t* from, Float16Kind kind, float* to, std::int64_t 
 void narrow(const float* from, Float16Kind kind, std::uint16_t* to, std::int64_t element_count) {
   std::int64_t i = HWY_DYNAMIC_DISPATCH(narrow_for_target)(from, kind, to, element_count);
   for (; i < element_count; ++i) to[i] = float16_from_float(kind, from[i]);
+}
+
+void put_parameters(const float* master_weights, const ParameterSpan& into) {
+  if (has_16_bits(into.kind())) {
+    narrow(master_weights, float16_kind(into.kind()), into.values_16bit().data(), into.size());
+  } else {
+    std::memcpy(into.data(), master_weights, static_cast<std::size_t>(into.size_bytes()));
+  }
 }
 
 void accumulate(const std::uint16_t* gradient, Float16Kind kind, float* accumulator,

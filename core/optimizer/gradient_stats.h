@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "base/parameter_span.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::optimizer {
@@ -37,6 +38,9 @@ GradientStats add_block(const GradientStats& before, const GradientStats& block)
 // the wire.
 void widen(const std::uint16_t* from, Float16Kind kind, float* to, std::int64_t element_count);
 void narrow(const float* from, Float16Kind kind, std::uint16_t* to, std::int64_t element_count);
+
+// The parameters of as many master weights: rounded to 16 bits, or in fp32 the same.
+void put_parameters(const float* master_weights, const ParameterSpan& into);
 
 // accumulator = stored_float(accumulator + widened gradient): gradient accumulation over
 // micro-batches, in fp32.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/float16.h"
 #include "core/optimizer/gradient_stats.h"
 
 namespace sluice::optimizer {

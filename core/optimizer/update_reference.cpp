@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/float16.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::optimizer {

@@ -51,7 +51,7 @@
 #include <span>
 #include <variant>
 
-#include "base/float16.h"
+#include "base/parameter_span.h"
 
 namespace sluice::optimizer {
 
@@ -124,6 +124,18 @@ const RuleInfo& rule_info(const UpdateScalars& scalars);
 
 enum class GradientKind : std::uint8_t { fp32, bf16, fp16 };
 constexpr int bytes_of(GradientKind kind) { return kind == GradientKind::fp32 ? 4 : 2; }
+// The gradients of one micro-batch come as its parameters are.
+constexpr GradientKind gradient_kind(ParameterKind parameters) {
+  switch (parameters) {
+    case ParameterKind::bf16:
+      return GradientKind::bf16;
+    case ParameterKind::fp16:
+      return GradientKind::fp16;
+    case ParameterKind::fp32:
+      break;
+  }
+  return GradientKind::fp32;
+}
 
 // One subgroup's arrays, all of `element_count`. `state` has as many as the rule; the rest are
 // null. `gradient` holds elements of `gradient_kind`. `parameters` receives the 16-bit copy, or is

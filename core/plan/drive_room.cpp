@@ -7,9 +7,11 @@
 #include <map>
 #include <vector>
 
-#include "core/offload/offload.h"
+#include "core/offload/gradient_format.h"
+#include "core/offload/gradient_store.h"
 #include "core/offload/parameter_store.h"
 #include "core/plan/run_plan.h"
+#include "core/stages/stage.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::plan {

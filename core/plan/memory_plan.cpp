@@ -146,14 +146,17 @@ ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run)
 // Beside a gathered layer there are the next one and the embedding's tables.
 MemoryItems parameter_items(const RunPlan& run) {
   if (run.share.is_gathered()) {
-    const offload::ParameterWindow window = offload::plan_parameter_window(run.layout, {});
-    return {{"16-bit parameters of this rank", run.share.parameters.parameter_count * 2},
+    offload::OffloadOptions options;
+    options.parameter_kind = run.options.parameter_kind;
+    const offload::ParameterWindow window = offload::plan_parameter_window(run.layout, options);
+    return {{"parameters of this rank",
+             run.share.parameters.parameter_count * bytes_of(run.options.parameter_kind)},
             {"gathered layers (shard_parameters)", window.total_bytes()}};
   }
   const bool streams = run.options.streams_parameters();
   const std::int64_t size_bytes = offload::parameter_memory_bytes(run.layout, run.options);
-  return {{"16-bit parameters", streams ? 0 : size_bytes},
-          {"window of 16-bit parameters (parameter_tier)", streams ? size_bytes : 0}};
+  return {{"parameters", streams ? 0 : size_bytes},
+          {"window of parameters (parameter_tier)", streams ? size_bytes : 0}};
 }
 
 MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model, const MemoryCap& cap) {

@@ -81,7 +81,7 @@ struct ModelMemory {
 };
 ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run);
 
-// 16-bit parameters in host memory: all of them, a window of them, or this rank's and a window.
+// Parameters in host memory: all of them, a window of them, or this rank's and a window.
 MemoryItems parameter_items(const RunPlan& run);
 
 // With state_cache=auto nothing is kept yet.

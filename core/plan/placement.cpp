@@ -13,7 +13,8 @@ namespace sluice::plan {
 namespace {
 
 std::string parameters_text(const RunPlan& plan) {
-  const std::string all = format_bytes(plan.share.parameters.parameter_count * 2);
+  const std::string all =
+      format_bytes(plan.share.parameters.parameter_count * bytes_of(plan.options.parameter_kind));
   if (!plan.options.streams_parameters()) return "host memory, " + all;
   return fmt::format("drives, {}, at most {} of them in host memory", all,
                      format_bytes(offload::parameter_memory_bytes(plan.layout, plan.options)));
@@ -54,7 +55,7 @@ std::string activations_text(const RunPlan& plan) {
 }  // namespace
 
 std::string placement_text(const RunPlan& plan) {
-  return fmt::format("16-bit parameters: {}; gradients: {}; optimizer state: {}; activations: {}",
+  return fmt::format("parameters: {}; gradients: {}; optimizer state: {}; activations: {}",
                      parameters_text(plan), gradients_text(plan), state_text(plan),
                      activations_text(plan));
 }

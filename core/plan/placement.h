@@ -10,7 +10,7 @@ namespace sluice::plan {
 
 struct RunPlan;
 
-// "16-bit parameters: drives, 404 MB, 13.5 MB of them in host memory at a time; gradients: ...".
+// "parameters: drives, 404 MB, 13.5 MB of them in host memory at a time; gradients: ...".
 // Optimizer state is one version of it; the drives have room for two.
 std::string placement_text(const RunPlan& plan);
 

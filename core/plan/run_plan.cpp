@@ -4,7 +4,7 @@
 
 #include "base/figure_text.h"
 #include "core/model/device_name.h"
-#include "core/offload/assembly.h"
+#include "core/offload/assembly_plan.h"
 #include "core/offload/offload_memory.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
@@ -24,9 +24,7 @@ offload::OffloadOptions options_of(const settings::RunConfig& config, bool is_sh
   const bool are_added_up = config.batch.grad_accum_steps * config.batch.rank_count > 1;
   options.ranks_sum_squares = is_sharded;
   options.gradient_kind = are_added_up ? optimizer::GradientKind::fp32
-                          : config.arithmetic.precision == Float16Kind::bf16
-                              ? optimizer::GradientKind::bf16
-                              : optimizer::GradientKind::fp16;
+                                       : optimizer::gradient_kind(config.arithmetic.precision);
   // Few buffers of a size that drives like, more when they would become unwieldy.
   const std::int64_t smallest = std::max<std::int64_t>(4 << 20, config.storage.io_bytes);
   const std::int64_t memory_bytes = config.offload.bounce_memory_bytes;
@@ -105,7 +103,7 @@ Status plan_activations(RunPlan& plan) {
   const settings::BatchConfig& batch = plan.config.batch;
   RETURN_IF_ERROR(arithmetic.activations.check(plan.layout.layer_count()));
   plan.activations = activation::plan_activations(
-      plan.shape, arithmetic.activations, batch.batch, batch.sequence,
+      plan.shape, arithmetic.precision, arithmetic.activations, batch.batch, batch.sequence,
       static_cast<int>(batch.grad_accum_steps), arithmetic.activation_buffer_bytes,
       arithmetic.activation_host_bytes);
   if (arithmetic.activation_host_bytes == 0 || !plan.platform.accelerator_routes.empty()) {

@@ -43,7 +43,7 @@ struct RunPlan {
   std::int64_t device_budget_bytes(const platform::Device& device) const;
 };
 
-// The plan of the run's offload (core/offload/assembly.h).
+// The plan of the run's offload (core/offload/assembly_plan.h).
 offload::AssemblyPlan assembly_plan(const RunPlan& plan, csd::Payload payload);
 
 // Reads the model and the platform file. Errors: theirs, and what the settings ask of them that

@@ -3,7 +3,6 @@
 //
 // Thread contract: that of Clock: the owner thread.
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "base/id_vector.h"
 #include "core/runtime/clock.h"
 #include "core/runtime/cost_model.h"
+#include "core/runtime/emulation_report.h"
 #include "core/runtime/work_executor.h"
 
 namespace sluice::runtime {
@@ -28,21 +28,6 @@ class RealClock : public Clock {
  private:
   std::unique_ptr<WorkExecutor> executor_;
 };
-
-// How well the emulated clock kept to the model, in one stage or in all.
-struct EmulationReport {
-  std::int64_t operation_count = 0;
-  // Ended later than modelled by > 1 % of their time and > 50 us, or when the model's time was
-  // beyond what 64 bits count.
-  std::int64_t late_count = 0;
-  TimeNs worst_late_ns = 0;
-  TimeNs modelled_ns = 0;  // the time that the model gives them, summed
-  // By how much longer the late ones took, summed. A kernel that is late since the one before it on
-  // its compute unit was is not counted for that, so a queue's sum is what its last one is late.
-  TimeNs late_ns = 0;
-};
-
-using EmulationReports = std::array<EmulationReport, stages::kStageCount>;
 
 // Does the work and charges the cost; an operation completes when the later of the two is done.
 // One modelled second takes `time_scale` seconds of wall clock. While operations are under way it

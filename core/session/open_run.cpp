@@ -2,41 +2,59 @@
 
 #include <algorithm>
 
+#include "core/csd/device_factory.h"
+#include "core/offload/assembly.h"
+#include "core/offload/assembly_plan.h"
+#include "core/offload/offload.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/parameter_pages.h"
 #include "core/plan/knob_change.h"
 #include "core/plan/memory_counters.h"
 #include "core/runtime/recording.h"
+#include "core/session/open_run_request.h"
+#include "core/session/run_clock.h"
+#include "core/session/run_state.h"
 
 namespace sluice::session {
-namespace {
 
-std::span<std::uint16_t> elements_of(io::PinnedBuffer& buffer, std::int64_t count) {
-  return {reinterpret_cast<std::uint16_t*>(buffer.bytes().data()), static_cast<std::size_t>(count)};
-}
-
-}  // namespace
-
-OpenRun::OpenRun(Request request)
-    : request_(std::move(request)), state_(request_.plan, std::move(request_.history)) {
-  if (request_.devices == nullptr) request_.devices = &emulated_devices_;
-  if (request_.pinned_memory == nullptr) {
-    request_.pinned_memory = std::make_shared<io::PinnedMemory>();
+OpenRun::OpenRun(OpenRunRequest request)
+    : request_(std::make_unique<OpenRunRequest>(std::move(request))),
+      state_(std::make_unique<RunState>(request_->plan, std::move(request_->history))) {
+  if (request_->devices == nullptr) {
+    emulated_devices_ = std::make_unique<csd::EmulatedFactory>(csd::Payload::real);
+    request_->devices = emulated_devices_.get();
+  }
+  if (request_->pinned_memory == nullptr) {
+    request_->pinned_memory = std::make_shared<io::PinnedMemory>();
   }
 }
 
-Result<std::unique_ptr<OpenRun>> OpenRun::open(Request request) {
+OpenRun::~OpenRun() = default;
+
+const plan::RunPlan& OpenRun::plan() const { return request_->plan; }
+const RunMemory& OpenRun::memory() const { return request_->memory; }
+std::string OpenRun::device_description() const { return request_->devices->description(); }
+io::PinnedMemory& OpenRun::pinned_memory() const { return *request_->pinned_memory; }
+runtime::Runtime& OpenRun::runtime() { return clock_->runtime(); }
+offload::Offload& OpenRun::offload() { return assembly_->offload(); }
+
+Result<std::unique_ptr<OpenRun>> OpenRun::open(OpenRunRequest request) {
   std::unique_ptr<OpenRun> run(new OpenRun(std::move(request)));
   const plan::RunPlan& plan = run->plan();
-  ASSIGN_OR_RETURN(run->clock_, RunClock::open(plan.config, plan.platform, run->request_.recorder,
-                                               run->request_.wrap_engine));
+  ASSIGN_OR_RETURN(RunClock clock,
+                   RunClock::open(plan.config, plan.platform, run->request_->recorder,
+                                  run->request_->wrap_engine));
+  run->clock_ = std::make_unique<RunClock>(std::move(clock));
   RETURN_IF_ERROR(run->take_memory());
   return run;
 }
 
 Status OpenRun::take_memory() {
-  const std::int64_t size_bytes = plan().layout.parameter_count * 2;
+  const std::int64_t element_bytes = bytes_of(plan().options.parameter_kind);
+  const std::int64_t size_bytes = plan().layout.parameter_count * element_bytes;
   if (plan().share.is_gathered()) {
-    ASSIGN_OR_RETURN(parameter_part_,
-                     pinned_memory().allocate(plan().share.parameters.parameter_count * 2));
+    ASSIGN_OR_RETURN(parameter_part_, pinned_memory().allocate(
+                                          plan().share.parameters.parameter_count * element_bytes));
   }
   if (plan().options.streams_parameters() || plan().share.is_gathered()) {
     ASSIGN_OR_RETURN(io::PageAlignedBuffer addresses, offload::map_parameters(size_bytes));
@@ -50,31 +68,31 @@ Status OpenRun::take_memory() {
 Status OpenRun::take_offload() {
   offload::AssemblyPlan assembly = plan::assembly_plan(plan(), csd::Payload::real);
   assembly.pinned_memory = &pinned_memory();
-  if (request_.committed_elsewhere) {
+  if (request_->committed_elsewhere) {
     assembly.committed_elsewhere = [this](std::int32_t step) {
-      return request_.committed_elsewhere(runtime(), step);
+      return request_->committed_elsewhere(runtime(), step);
     };
   }
   const shard::Stretch owned = plan().share.owned();
-  ASSIGN_OR_RETURN(assembly_, offload::Assembly::take(
-                                  assembly, runtime(), *request_.devices,
-                                  parameter_part().subspan(static_cast<std::size_t>(owned.first),
-                                                           static_cast<std::size_t>(owned.count))));
+  ASSIGN_OR_RETURN(assembly_,
+                   offload::Assembly::take(assembly, runtime(), *request_->devices,
+                                           parameter_part().subspan(owned.first, owned.count)));
   clock_->register_buffers(assembly_->transfer_regions());
   return ok_status();
 }
 
-std::span<std::uint16_t> OpenRun::parameters() {
-  return elements_of(parameters_, plan().layout.parameter_count);
+ParameterSpan OpenRun::parameters() {
+  return {parameters_.bytes().data(), plan().layout.parameter_count, plan().options.parameter_kind};
 }
 
-std::span<std::uint16_t> OpenRun::parameter_part() {
+ParameterSpan OpenRun::parameter_part() {
   if (!plan().share.is_gathered()) return parameters();
-  return elements_of(parameter_part_, plan().share.parameters.parameter_count);
+  return {parameter_part_.bytes().data(), plan().share.parameters.parameter_count,
+          plan().options.parameter_kind};
 }
 
 Status OpenRun::attach() {
-  RETURN_IF_ERROR(assembly_->attach(state_.store(), plan().config.storage.caching));
+  RETURN_IF_ERROR(assembly_->attach(state_->store(), plan().config.storage.caching));
   if (runtime::RecordingSink* const recording = clock_->recording(); recording != nullptr) {
     plan::record_memory(*recording, plan(), assembly_->sites(), runtime().now_ns());
   }
@@ -83,13 +101,13 @@ Status OpenRun::attach() {
 
 Status OpenRun::begin(const Recipe& recipe, const offload::FillInitial& fill,
                       const state::TrainingPosition& position, const Stops& stops) {
-  RETURN_IF_ERROR(state_.begin_recipe(recipe));
-  state_.remove_residual();
+  RETURN_IF_ERROR(state_->begin_recipe(recipe));
+  state_->remove_residual();
   offload().end_if(stops);
   const Status created = runtime().run(offload().create_state(fill, position));
   offload().end_if({});  // steps load as well
   RETURN_IF_ERROR(created);
-  return state_.begin_residual();
+  return state_->begin_residual();
 }
 
 Status OpenRun::load_parameters(const Stops& stops) {
@@ -113,14 +131,14 @@ Status OpenRun::commit() {
 
 // The platform stays where it is: the clock refers to it.
 void OpenRun::set_plan(const plan::PlannedKnobs& planned) {
-  plan::RunPlan& plan = request_.plan;
+  plan::RunPlan& plan = request_->plan;
   plan.config = planned.run.config;
   plan.options = planned.run.options;
   plan.device_map = planned.run.device_map;
   plan.activations = planned.run.activations;
   plan.layer_costs = planned.run.layer_costs;
-  request_.memory.model = planned.model;
-  request_.memory.host = planned.memory;
+  request_->memory.model = planned.model;
+  request_->memory.host = planned.memory;
 }
 
 void OpenRun::set_level(record::Level before) {
@@ -136,7 +154,7 @@ void OpenRun::turn(const plan::PlannedKnobs& planned) {
 }
 
 Status OpenRun::apply(const plan::PlannedKnobs& planned, const std::function<Status()>& between) {
-  RETURN_IF_ERROR(state_.store().reserve(planned.run.device_map));
+  RETURN_IF_ERROR(state_->store().reserve(planned.run.device_map));
   // The old offload is given back before the new one is taken: both at once may not fit.
   std::vector<float> residual;
   if (assembly_->memory().has_compress()) {

@@ -9,60 +9,73 @@
 //
 // Thread contract: the thread that opens it is the schedule's.
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
-#include "core/csd/device_factory.h"
-#include "core/offload/assembly.h"
-#include "core/plan/run_plan.h"
-#include "core/session/run_clock.h"
-#include "core/session/run_memory.h"
-#include "core/session/run_state.h"
+#include "base/parameter_span.h"
+#include "base/stops.h"
+#include "core/offload/fill_initial.h"
+#include "core/session/recipe.h"
+#include "storage/io/page_aligned_buffer.h"
+
+namespace sluice::csd {
+class DeviceFactory;
+}
+namespace sluice::offload {
+class Assembly;
+class Offload;
+}  // namespace sluice::offload
+namespace sluice::plan {
+struct PlannedKnobs;
+struct RunPlan;
+}  // namespace sluice::plan
+namespace sluice::record {
+enum class Level : std::uint8_t;
+}
+namespace sluice::runtime {
+class Runtime;
+}
+namespace sluice::state {
+struct TrainingPosition;
+}
 
 namespace sluice::session {
 
+struct OpenRunRequest;
+class RunClock;
+struct RunMemory;
+class RunState;
+
 class OpenRun {
  public:
-  struct Request {
-    plan::RunPlan plan;
-    RunMemory memory;
-    // The recipe that the state to go on with was made with (RunState).
-    std::optional<RecipeHistory> history = {};
-    std::shared_ptr<io::PinnedMemory> pinned_memory;  // null: plain memory
-    // Null: nothing is recorded.
-    record::Recorder* recorder = nullptr;
-    // The devices of method=csd; null: emulated ones.
-    csd::DeviceFactory* devices = nullptr;
-    // Until other ranks have made a step's commit durable; empty: there are none.
-    std::function<runtime::Operation(runtime::Runtime& runtime, std::int32_t step)>
-        committed_elsewhere = {};
-    WrapEngine wrap_engine = {};
-  };
-  static Result<std::unique_ptr<OpenRun>> open(Request request);
+  static Result<std::unique_ptr<OpenRun>> open(OpenRunRequest request);
+  ~OpenRun();
 
-  const plan::RunPlan& plan() const { return request_.plan; }
-  const RunMemory& memory() const { return request_.memory; }
+  const plan::RunPlan& plan() const;
+  const RunMemory& memory() const;
   // The description of the devices of method=csd.
-  std::string device_description() const { return request_.devices->description(); }
-  io::PinnedMemory& pinned_memory() const { return *request_.pinned_memory; }
+  std::string device_description() const;
+  io::PinnedMemory& pinned_memory() const;
   RunClock& clock() { return *clock_; }
-  runtime::Runtime& runtime() { return clock_->runtime(); }
-  RunState& state() { return state_; }
+  runtime::Runtime& runtime();
+  RunState& state() { return *state_; }
   // False after a change of knobs that failed halfway: nothing can follow.
   bool has_offload() const { return assembly_ != nullptr; }
   offload::Assembly& assembly() { return *assembly_; }
-  offload::Offload& offload() { return assembly_->offload(); }
-  // The 16-bit copy of the whole model, and this rank's part of it.
-  std::span<std::uint16_t> parameters();
-  std::span<std::uint16_t> parameter_part();
+  offload::Offload& offload();
+  // Those of the whole model, and this rank's part of them.
+  ParameterSpan parameters();
+  ParameterSpan parameter_part();
 
   // The state is open: the offload is ready then.
   Status attach();
   // A new state's first version and commit; ends early if `stops` says so.
   Status begin(const Recipe& recipe, const offload::FillInitial& fill,
                const state::TrainingPosition& position, const Stops& stops);
-  // The 16-bit copy from the last commit; ends early if `stops` says so.
+  // The parameters from the last commit; ends early if `stops` says so.
   Status load_parameters(const Stops& stops);
 
   // Between two steps: waits until nothing of the last one is under way; and commits what is not
@@ -77,18 +90,18 @@ class OpenRun {
   Status apply(const plan::PlannedKnobs& planned, const std::function<Status()>& between);
 
  private:
-  explicit OpenRun(Request request);
+  explicit OpenRun(OpenRunRequest request);
   Status take_memory();
   Status take_offload();
   void set_plan(const plan::PlannedKnobs& planned);
   void set_level(record::Level before);
 
-  Request request_;
-  csd::EmulatedFactory emulated_devices_{csd::Payload::real};
-  RunState state_;
+  std::unique_ptr<OpenRunRequest> request_;
+  std::unique_ptr<csd::DeviceFactory> emulated_devices_;  // null: the request has others
+  std::unique_ptr<RunState> state_;
   io::PinnedBuffer parameters_;
   io::PinnedBuffer parameter_part_;  // where layers are gathered
-  std::optional<RunClock> clock_;
+  std::unique_ptr<RunClock> clock_;
   std::unique_ptr<offload::Assembly> assembly_;
 };
 

@@ -4,11 +4,11 @@
 //
 // Thread contract: the schedule's thread.
 
-#include <functional>
 #include <memory>
 
 #include "core/runtime/runtime.h"
 #include "core/session/run_observer.h"
+#include "core/session/wrap_engine.h"
 #include "core/settings/run_config.h"
 
 namespace sluice::record {
@@ -22,9 +22,6 @@ class WorkExecutor;
 }  // namespace sluice::runtime
 
 namespace sluice::session {
-
-// The wrapper that a test puts around the I/O engine (faults); empty: the engine as it is.
-using WrapEngine = std::function<std::unique_ptr<io::IoEngine>(std::unique_ptr<io::IoEngine>)>;
 
 class RunClock {
  public:

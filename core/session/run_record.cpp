@@ -6,6 +6,7 @@
 
 #include "core/control/knob.h"
 #include "core/plan/run_plan.h"
+#include "core/runtime/clocks.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "storage/rundb/reader.h"
 
@@ -46,6 +47,10 @@ void RunRecorder::on_knobs_changed(std::int64_t step, TimeNs ts,
   collector_.add(rows);
   collector_.add(mode_row(plan_.config, hardware_, step, ts));
 }
+
+LatenessRecorder::LatenessRecorder(const runtime::EmulatedClock& clock,
+                                   collect::Collector& collector, std::int64_t first_step)
+    : clock_(clock), collector_(collector), first_step_(first_step), recorded_(clock.reports()) {}
 
 void LatenessRecorder::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,
                                         std::span<const settings::KnobChange> /*changes*/,

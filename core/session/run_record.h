@@ -8,11 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/clocks.h"
+#include "core/runtime/emulation_report.h"
 #include "core/session/run_facts.h"
 #include "core/session/run_observer.h"
 #include "core/settings/run_config.h"
 #include "profiler/collect/collector.h"
+
+namespace sluice::runtime {
+class EmulatedClock;
+}
 
 namespace sluice::session {
 
@@ -39,8 +43,7 @@ class LatenessRecorder final : public RunObserver {
  public:
   // `first_step`: the next one, counted from 0. The clock and the collector outlive this.
   LatenessRecorder(const runtime::EmulatedClock& clock, collect::Collector& collector,
-                   std::int64_t first_step)
-      : clock_(clock), collector_(collector), first_step_(first_step), recorded_(clock.reports()) {}
+                   std::int64_t first_step);
   void on_step(const StepReport& /*report*/) override { record(); }
   void on_knobs_changed(std::int64_t step, TimeNs ts, std::span<const settings::KnobChange> changes,
                         const AskedChange* asked) override;

@@ -3,7 +3,14 @@
 #include <filesystem>
 
 #include "base/log.h"
-#include "core/runtime/clocks.h"
+#include "core/plan/run_plan.h"
+#include "core/runtime/runtime.h"
+#include "core/session/gpu_recording.h"
+#include "core/session/open_run.h"
+#include "core/session/run_clock.h"
+#include "core/session/run_memory.h"
+#include "core/session/run_record.h"
+#include "core/session/run_state.h"
 
 namespace sluice::session {
 namespace {
@@ -34,6 +41,8 @@ RunRecording::RunRecording(const settings::RunConfig& config)
     : is_on_(config.record != record::Level::off), database_(config.files.database) {
   recorder_.set_level(config.record);
 }
+
+RunRecording::~RunRecording() = default;
 
 Result<std::unique_ptr<RunRecording>> RunRecording::prepare(const settings::RunConfig& config) {
   std::unique_ptr<RunRecording> recording(new RunRecording(config));
@@ -69,15 +78,16 @@ Status RunRecording::open(OpenRun& run, const Facts& facts) {
   if (gpu_) collector_->attach(gpu_->side());
   collector_->add(changes);
   collector_->add(mode_row(config, facts.hardware, first_step_, now_ns));
-  changes_.emplace(run.plan(), facts.hardware, *collector_);
+  changes_ = std::make_unique<RunRecorder>(run.plan(), facts.hardware, *collector_);
   emulated_ = run.clock().emulated();
   return ok_status();
 }
 
 void RunRecording::add_observers(RunHooks& hooks) {
-  if (changes_) hooks.observers.push_back(&*changes_);
+  if (changes_) hooks.observers.push_back(changes_.get());
   if (collector_ && emulated_ != nullptr) {
-    hooks.observers.push_back(&lateness_.emplace(*emulated_, *collector_, first_step_));
+    lateness_ = std::make_unique<LatenessRecorder>(*emulated_, *collector_, first_step_);
+    hooks.observers.push_back(lateness_.get());
   }
   if (gpu_ == nullptr) return;
   gpu_->set_step(first_step_);

@@ -4,22 +4,34 @@
 //
 // Thread contract: the schedule's thread, but for set_watched() (any).
 
+#include <cstdint>
 #include <memory>
-#include <optional>
+#include <string>
 #include <vector>
 
-#include "core/session/gpu_recording.h"
-#include "core/session/open_run.h"
-#include "core/session/run_record.h"
+#include "core/model/launch_region.h"
+#include "core/session/run_facts.h"
+#include "core/session/start_from.h"
 #include "profiler/record/recorder.h"
 
+namespace sluice::runtime {
+class EmulatedClock;
+}
+
 namespace sluice::session {
+
+class GpuRecording;
+class LatenessRecorder;
+class OpenRun;
+class RunRecorder;
+struct RunHooks;
 
 class RunRecording {
  public:
   // Before a device is opened. With record=off nothing is recorded and everything below does
   // nothing. Errors: those of the database's path.
   static Result<std::unique_ptr<RunRecording>> prepare(const settings::RunConfig& config);
+  ~RunRecording();
 
   record::Recorder* recorder() { return is_on_ ? &recorder_ : nullptr; }
   // Around each launch on a GPU; empty: nobody wants to know.
@@ -55,8 +67,8 @@ class RunRecording {
   std::unique_ptr<collect::Collector> collector_;
   std::int64_t first_step_ = 0;
   const runtime::EmulatedClock* emulated_ = nullptr;  // null: another clock
-  std::optional<RunRecorder> changes_;
-  std::optional<LatenessRecorder> lateness_;
+  std::unique_ptr<RunRecorder> changes_;
+  std::unique_ptr<LatenessRecorder> lateness_;
 };
 
 }  // namespace sluice::session

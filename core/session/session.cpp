@@ -1,5 +1,7 @@
 #include "core/session/session.h"
 
+#include "base/check.h"
+#include "core/session/note_box.h"
 #include "core/session/session_schedule.h"
 
 namespace sluice::session {
@@ -19,7 +21,15 @@ Result<std::unique_ptr<Session>> Session::open(const Request& request) {
 std::int64_t Session::step() const { return schedule_->step(); }
 
 std::span<const std::uint16_t> Session::parameters(std::size_t tensor) const {
-  return schedule_->parameters(tensor);
+  const ParameterSpan found = schedule_->parameters(tensor);
+  CHECK(has_16_bits(found.kind()) && "with precision=fp32 call parameters_fp32()");
+  return found.values_16bit();
+}
+
+std::span<const float> Session::parameters_fp32(std::size_t tensor) const {
+  const ParameterSpan found = schedule_->parameters(tensor);
+  CHECK(!has_16_bits(found.kind()) && "with precision=bf16 or fp16 call parameters()");
+  return found.values_fp32();
 }
 
 Status Session::wait(std::size_t tensor) {

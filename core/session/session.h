@@ -7,7 +7,8 @@
 //                                 .tensors = {{"weight", {1024, 512}}, {"bias", {512}}},
 //                                 .initial = values, .settings = {"platform=" + file}});
 //   while ((*session)->step() < 100) {
-//     compute with (*session)->parameters(t), once (*session)->wait(t) has returned
+//     compute with (*session)->parameters(t), once (*session)->wait(t) has returned;
+//     with precision=fp32 among the settings, parameters_fp32(t)
 //     (*session)->send(t, gradient_of_t)      each tensor once, in any order, from any thread
 //     (*session)->take_step({.lr = 1e-3})
 //   }
@@ -19,8 +20,8 @@
 // update with the settings of docs/settings.md (method, density, devices, ...), and knobs change
 // between two steps.
 //
-// Thread contract: send() from any thread, wait() and parameters() too; all else from one thread at
-// a time. No call is made from a callback of the session.
+// Thread contract: send() from any thread, wait() and the parameters too; all else from one thread
+// at a time. No call is made from a callback of the session.
 
 #include <cstdint>
 #include <functional>
@@ -45,7 +46,7 @@ struct Tensor {
   std::string name;  // another one for each
   std::vector<std::int64_t> shape;
   std::size_t group = 0;  // of Session::Request::groups
-  // It has no gradient and no state, and its parameters are its first values, to 16 bits.
+  // It has no gradient and no state, and its parameters are its first values, as `precision` says.
   bool is_frozen = false;
   // Another tensor's name, of the same shape: this one has its parameters, and their gradient is
   // sent once, as that of either.
@@ -88,9 +89,11 @@ class Session {
 
   // Steps that are done.
   std::int64_t step() const;
-  // The 16-bit parameters of a tensor (setting `precision`): bf16 or fp16, as bits. They change
+  // The parameters of a tensor: of 16 bits, as bits (precision=bf16 or fp16), or of fp32
+  // (precision=fp32); a call for the others is a mistake of the program, which ends it. They change
   // between take_step() and the end of wait().
   std::span<const std::uint16_t> parameters(std::size_t tensor) const;
+  std::span<const float> parameters_fp32(std::size_t tensor) const;
   // Until the last step's update of a tensor is among its parameters.
   Status wait(std::size_t tensor);
   // The gradient of a tensor for the step to come, which may be used again when the call returns.

@@ -3,9 +3,23 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/offload/assembly.h"
+#include "core/offload/offload.h"
+#include "core/offload/parameter_carrier.h"
+#include "core/offload/step_gradients.h"
 #include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
+#include "core/runtime/runtime.h"
+#include "core/session/knob_changes.h"
+#include "core/session/live_control.h"
+#include "core/session/note_box.h"
+#include "core/session/open_run.h"
+#include "core/session/open_run_request.h"
+#include "core/session/run_clock.h"
+#include "core/session/run_recording.h"
+#include "core/session/run_state.h"
 #include "core/session/session_settings.h"
+#include "core/session/step_decision.h"
 
 namespace sluice::session {
 namespace {
@@ -60,12 +74,11 @@ Status Session::Schedule::ask(Note note) {
   return notes_ != nullptr ? notes_->ask(note) : Status(session_is_over());
 }
 
-std::span<const std::uint16_t> Session::Schedule::parameters(std::size_t tensor) const {
+ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
   const LayerId layer = tensors_.layer(tensor);
   if (layer == kNoLayer) return tensors_.frozen_parameters(tensor);
   const model::TensorInfo& info = tensors_.layout().tensors.at(index_of(layer));
-  return run_->parameters().subspan(static_cast<std::size_t>(info.first),
-                                    static_cast<std::size_t>(info.count));
+  return run_->parameters().subspan(info.first, info.count);
 }
 
 // All of the run is opened, used and closed on this thread.
@@ -80,7 +93,7 @@ void Session::Schedule::run(Ticket& opened) {
 
 Status Session::Schedule::open_all() {
   StartFrom start = StartFrom::new_state;
-  ASSIGN_OR_RETURN(OpenRun::Request planned, plan_all(start));
+  ASSIGN_OR_RETURN(OpenRunRequest planned, plan_all(start));
   ASSIGN_OR_RETURN(run_, OpenRun::open(std::move(planned)));
   RETURN_IF_ERROR(open_state(start));
   RETURN_IF_ERROR(run_->attach());
@@ -108,14 +121,14 @@ Status Session::Schedule::open_all() {
     hooks_.observers.push_back(live_.get());
     hooks_.requests.push_back(live_.get());
   }
-  knobs_.emplace(static_cast<Tunable&>(*this), run_->plan().config, hooks_,
-                 std::span<const PlannedChange>());
+  knobs_ = std::make_unique<KnobChanges>(static_cast<Tunable&>(*this), run_->plan().config, hooks_,
+                                         std::span<const PlannedChange>());
   under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
   ASSIGN_OR_RETURN(notes_, NoteBox::make(run_->runtime()));
   return ok_status();
 }
 
-Result<OpenRun::Request> Session::Schedule::plan_all(StartFrom& start) {
+Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
   ASSIGN_OR_RETURN(settings::RunConfig config, config_of(request_));
   RETURN_IF_ERROR(check_goes_with_session(config));
   ASSIGN_OR_RETURN(tensors_, TensorTable::make(request_, config.offload.subgroup_elements));
@@ -123,7 +136,7 @@ Result<OpenRun::Request> Session::Schedule::plan_all(StartFrom& start) {
   ASSIGN_OR_RETURN(const platform::Platform platform,
                    platform::load_platform(config.files.platform));
   recipe_ = recipe_of(config, tensors_, request_.groups);
-  OpenRun::Request planned;
+  OpenRunRequest planned;
   ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, tensors_.layout(), platform));
   const std::string& directory = config.files.state_directory;
   ASSIGN_OR_RETURN(start, start_of(directory));
@@ -132,7 +145,7 @@ Result<OpenRun::Request> Session::Schedule::plan_all(StartFrom& start) {
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
     if (other) return other_origin_error(directory, *other);
   }
-  const std::int64_t frozen_bytes = tensors_.frozen_bytes();
+  const std::int64_t frozen_bytes = tensors_.frozen_bytes(planned.plan.options.parameter_kind);
   ASSIGN_OR_RETURN(planned.memory, plan_run_memory(planned.plan, [=](const plan::RunPlan&) {
                      plan::ModelMemory memory;
                      if (frozen_bytes > 0) memory.host.push_back({"frozen tensors", frozen_bytes});
@@ -400,6 +413,10 @@ offload::ResidualPlace Session::Schedule::residual() {
   return run_->plan().options.selects_on_host() ? run_->assembly().residual_in_memory()
                                                 : offload::ResidualPlace();
 }
+
+TimeNs Session::Schedule::now_ns() { return run_->runtime().now_ns(); }
+
+Status Session::Schedule::commit() { return run_->commit(); }
 
 plan::LivePlan Session::Schedule::live_plan() const {
   return {run_->plan(), run_->memory().model_of, run_->state().files(),

@@ -7,18 +7,33 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <thread>
 
-#include "core/session/knob_changes.h"
-#include "core/session/live_control.h"
-#include "core/session/note_box.h"
-#include "core/session/open_run.h"
-#include "core/session/run_recording.h"
+#include "core/runtime/task.h"
+#include "core/session/recipe.h"
+#include "core/session/run_observer.h"
 #include "core/session/session.h"
-#include "core/session/step_decision.h"
+#include "core/session/start_from.h"
 #include "core/session/tensor_table.h"
+#include "core/session/tunable.h"
+
+namespace sluice::offload {
+struct ResidualPlace;
+}
 
 namespace sluice::session {
+
+struct GradientSummary;
+class KnobChanges;
+class LiveControl;
+struct Note;
+class NoteBox;
+class OpenRun;
+struct OpenRunRequest;
+class RunRecording;
+struct StepPlan;
+class Ticket;
 
 class Session::Schedule final : private Tunable {
  public:
@@ -29,7 +44,7 @@ class Session::Schedule final : private Tunable {
   Status ask(Note note);
   Status close();
   std::int64_t step() const { return step_.load(); }
-  std::span<const std::uint16_t> parameters(std::size_t tensor) const;
+  ParameterSpan parameters(std::size_t tensor) const;
 
  private:
   struct Step;
@@ -38,7 +53,7 @@ class Session::Schedule final : private Tunable {
 
   void run(Ticket& opened);
   Status open_all();
-  Result<OpenRun::Request> plan_all(StartFrom& start);
+  Result<OpenRunRequest> plan_all(StartFrom& start);
   Status open_state(StartFrom start);
   Status open_record(StartFrom start);
 
@@ -61,8 +76,8 @@ class Session::Schedule final : private Tunable {
   offload::ResidualPlace residual();
 
   plan::LivePlan live_plan() const override;
-  TimeNs now_ns() override { return run_->runtime().now_ns(); }
-  Status commit() override { return run_->commit(); }
+  TimeNs now_ns() override;
+  Status commit() override;
   Status make_room(const plan::PlannedKnobs& planned) override;
   Status apply(const plan::PlannedKnobs& planned) override;
   Status keep_recipe(const settings::RunConfig& in_force) override;
@@ -81,7 +96,7 @@ class Session::Schedule final : private Tunable {
   std::unique_ptr<OpenRun> run_;
   std::unique_ptr<LiveControl> live_;
   RunHooks hooks_;
-  std::optional<KnobChanges> knobs_;
+  std::unique_ptr<KnobChanges> knobs_;
   std::unique_ptr<NoteBox> notes_;
   std::unique_ptr<Step> under_way_;
   state::TrainingPosition position_;

@@ -42,7 +42,7 @@ state::TrainingPosition position_after(const StepPlan& plan, const GradientSumma
   next.step += 1;
   next.optimizer_step += gradients.finite ? 1 : 0;
   next.data_position += static_cast<std::uint64_t>(plan.sample_count);
-  if (plan.precision == Float16Kind::fp16) {
+  if (plan.precision == ParameterKind::fp16) {
     const optimizer::LossScale scale = optimizer::next_loss_scale(
         {next.loss_scale, next.loss_scale_good_steps}, !gradients.finite, plan.loss_scale);
     next.loss_scale = scale.scale;

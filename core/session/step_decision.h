@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/float16.h"
+#include "base/parameter_span.h"
 #include "core/offload/offload_options.h"
 #include "core/offload/step_decision.h"
 #include "core/optimizer/loss_scale.h"
@@ -34,14 +34,15 @@ struct StepPlan {
   optimizer::UpdateOptions update;   // with the step's learning rate
   std::vector<GroupUpdate> groups;   // of all subgroups, where some have rates of their own
   double max_grad_norm = 0;          // 0: no clipping
-  Float16Kind precision = Float16Kind::bf16;
+  ParameterKind precision = ParameterKind::bf16;
   optimizer::LossScaleOptions loss_scale;  // fp16
   int micro_step_count = 1;                // of a rank
   int rank_count = 1;
   std::int64_t sample_count = 0;  // of the text, over all micro-steps and ranks
 
-  // Where gradients are not finite: fp16 has a loss scale to lower, bf16 has nothing to try.
-  bool can_skip() const { return precision == Float16Kind::fp16; }
+  // Where gradients are not finite: fp16 has a loss scale to lower, the others have nothing
+  // to try.
+  bool can_skip() const { return precision == ParameterKind::fp16; }
   // The factor by which backward multiplies the loss.
   double gradient_scale() const { return position.loss_scale / (micro_step_count * rank_count); }
 };

@@ -179,21 +179,29 @@ void TensorTable::fill(std::int64_t first, std::span<float> out) const {
   }
 }
 
-std::int64_t TensorTable::frozen_bytes() const {
+std::int64_t TensorTable::frozen_bytes(ParameterKind kind) const {
   std::int64_t count = 0;
   for (const std::int64_t of_tensor : frozen_count_) count += of_tensor;
-  return count * 2;
+  return count * bytes_of(kind);
 }
 
-void TensorTable::fill_frozen(Float16Kind kind) {
+ParameterSpan TensorTable::frozen_parameters(std::size_t tensor) const {
+  const std::size_t owner = owner_of_[tensor];
+  return {frozen_[owner].get(), frozen_count_[owner], frozen_kind_};
+}
+
+void TensorTable::fill_frozen(ParameterKind kind) {
+  frozen_kind_ = kind;
   frozen_.resize(frozen_count_.size());
   std::vector<float> piece;
   for (std::size_t t = 0; t < frozen_.size(); ++t) {
-    frozen_[t].resize(static_cast<std::size_t>(frozen_count_[t]));
+    frozen_[t] =
+        std::make_unique<std::byte[]>(static_cast<std::size_t>(frozen_count_[t] * bytes_of(kind)));
     for (std::int64_t first = 0; initial_ && first < frozen_count_[t]; first += kPieceElements) {
       piece.assign(static_cast<std::size_t>(std::min(kPieceElements, frozen_count_[t] - first)), 0);
       initial_(t, first, piece);
-      optimizer::narrow(piece.data(), kind, frozen_[t].data() + first, std::ssize(piece));
+      optimizer::put_parameters(piece.data(),
+                                frozen_parameters(t).subspan(first, std::ssize(piece)));
     }
   }
 }

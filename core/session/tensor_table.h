@@ -7,12 +7,13 @@
 //
 // Thread contract: immutable once it is made.
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/float16.h"
+#include "base/parameter_span.h"
 #include "base/units.h"
 #include "core/model/flat_layout.h"
 #include "core/session/session.h"
@@ -48,12 +49,10 @@ class TensorTable {
 
   // Initial values of the flat parameters.
   void fill(std::int64_t first, std::span<float> out) const;
-  // 16 bits a parameter of what is frozen.
-  std::int64_t frozen_bytes() const;
-  void fill_frozen(Float16Kind kind);
-  std::span<const std::uint16_t> frozen_parameters(std::size_t tensor) const {
-    return frozen_[owner_of_[tensor]];
-  }
+  // The parameters of what is frozen.
+  std::int64_t frozen_bytes(ParameterKind kind) const;
+  void fill_frozen(ParameterKind kind);
+  ParameterSpan frozen_parameters(std::size_t tensor) const;
 
  private:
   Status take(const Session::Request& request);
@@ -71,7 +70,8 @@ class TensorTable {
   std::vector<std::size_t> owner_of_;      // the tensor whose parameters it has
   std::vector<LayerId> layer_of_;
   std::vector<std::int64_t> frozen_count_;  // elements by tensor; 0: it is trained, or tied
-  std::vector<std::vector<std::uint16_t>> frozen_;
+  ParameterKind frozen_kind_ = ParameterKind::bf16;
+  std::vector<std::unique_ptr<std::byte[]>> frozen_;
 };
 
 // The elements of a tensor, without the zeros behind it.

@@ -182,14 +182,15 @@ Status check_together(const Reading& reading) {
       config.offload.backend == Backend::xrt) {
     return fail(
         "parameter_tier",
-        "parameter_tier = \"storage\" with method = \"csd\" has the device write its 16-bit "
-        "copy to its drive, which backend = \"xrt\" cannot: use parameter_tier = \"memory\" "
+        "parameter_tier = \"storage\" with method = \"csd\" has the device write the "
+        "parameters to its drive, which backend = \"xrt\" cannot: use parameter_tier = \"memory\" "
         "or method = \"host\"");
   }
   if (config.offload.overlap == offload::Overlap::local &&
-      config.arithmetic.precision == Float16Kind::fp16) {
+      config.arithmetic.precision == ParameterKind::fp16) {
     return fail("overlap",
-                "overlap = \"local\" needs precision = \"bf16\": fp16 has a loss scale that may "
+                "overlap = \"local\" needs precision = \"bf16\" or \"fp32\": fp16 has a loss scale "
+                "that may "
                 "overflow, and then one decision for all subgroups skips the step; use overlap = "
                 "\"exact\"");
   }

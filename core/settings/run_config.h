@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/float16.h"
+#include "base/parameter_span.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "core/model/activations.h"
@@ -103,7 +103,7 @@ struct ScheduleConfig {
 };
 
 struct ArithmeticConfig {
-  Float16Kind precision = Float16Kind::bf16;
+  ParameterKind precision = ParameterKind::bf16;
   double max_grad_norm = 1.0;                // 0: no clipping
   std::int64_t max_skipped_steps = 10;       // in a row, with nothing left that could help (fp16)
   model::LayerActivations activations;       // keep

@@ -119,9 +119,11 @@ const Setting kSettings[] = {
      "The gradients' global norm is clipped to this; 0 means no clipping."},
 
     {"precision", "arithmetic", numbers, word,
-     WORDS(arithmetic.precision, WORD("bf16", Float16Kind::bf16), WORD("fp16", Float16Kind::fp16)),
+     WORDS(arithmetic.precision, WORD("bf16", ParameterKind::bf16),
+           WORD("fp16", ParameterKind::fp16), WORD("fp32", ParameterKind::fp32)),
      kNone, "",
-     "The 16-bit format of parameters, forward and backward; fp16 uses a dynamic loss scale."},
+     "The format of parameters, forward and backward; fp16 uses a dynamic loss scale, and in fp32 "
+     "the parameters are the master weights."},
     {"initial_loss_scale", "arithmetic", together, number, AT(loss_scale.initial),
      between(1, 4294967296.0), "", "Loss scale of the first step (fp16 only)."},
     {"loss_scale_growth_interval", "arithmetic", numbers, integer, AT(loss_scale.growth_interval),
@@ -208,7 +210,7 @@ const Setting kSettings[] = {
      WORDS(offload.parameters, WORD("memory", ParameterTier::memory),
            WORD("storage", ParameterTier::storage)),
      kNone, "",
-     "Where the 16-bit parameters are: all of them in host memory, or on the drives, from which a "
+     "Where the parameters are: all of them in host memory, or on the drives, from which a "
      "layer comes before its forward and again before its backward (docs/parameters.md)."},
     {"parameter_buffer", "offload", own, bytes, AT(offload.parameter_buffer_bytes),
      between(0, kBytesMax), "bytes",
@@ -255,7 +257,7 @@ const Setting kSettings[] = {
      "Host memory that gradients wait in until their drives have taken them."},
 
     {"shard_parameters", "shards", together, text, AT(shards.parameters), kNone, "",
-     "Over how many ranks the 16-bit parameters are sharded: ranks of a node x nodes, such as 4x1; "
+     "Over how many ranks the parameters are sharded: ranks of a node x nodes, such as 4x1; "
      "1x1: each rank has all. A layer is gathered before it is computed (docs/sharding.md)."},
     {"shard_gradients", "shards", together, text, AT(shards.gradients), kNone, "",
      "The same of the gradients: the scope of the parameters or of the state."},

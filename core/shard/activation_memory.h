@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "base/parameter_span.h"
 #include "core/model/activations.h"
 #include "core/model/model_shape.h"
 
@@ -15,8 +16,8 @@ namespace sluice::shard {
 
 // A layer that is computed anew keeps its input, and the widest of these has all of its own again
 // while its backward runs. The head keeps its logits, too. What is offloaded is not in memory.
-std::int64_t kept_activation_bytes(const model::ModelShape& shape, std::int64_t batch,
-                                   std::int64_t sequence,
+std::int64_t kept_activation_bytes(const model::ModelShape& shape, ParameterKind precision,
+                                   std::int64_t batch, std::int64_t sequence,
                                    const model::LayerActivations& activations);
 
 }  // namespace sluice::shard

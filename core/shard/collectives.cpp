@@ -9,8 +9,6 @@
 namespace sluice::shard {
 namespace {
 
-constexpr std::int64_t kElementBytes = 2;
-
 // Modules of one size are one entry.
 void add(std::vector<CollectiveUse>& uses, const CollectiveUse& use) {
   if (use.group.scope.size() == 1 || use.count == 0 || use.size_bytes == 0) return;
@@ -27,7 +25,8 @@ void add(std::vector<CollectiveUse>& uses, const CollectiveUse& use) {
 void add_modules(std::vector<CollectiveUse>& uses, const StepShape& step, const Triple& triple) {
   const GroupShape group = parameter_group(triple);
   for (const std::int64_t elements : step.module_elements) {
-    const std::int64_t size_bytes = kElementBytes * round_up(elements, group.scope.size());
+    const std::int64_t size_bytes =
+        bytes_of(step.precision) * round_up(elements, group.scope.size());
     add(uses, {Purpose::gather, Collective::all_gather, group, size_bytes,
                step.gathers * step.micro_batches});
     add(uses,
@@ -77,13 +76,13 @@ std::vector<CollectiveUse> step_collectives(const StepShape& step, const Triple&
   CHECK_GT(step.bucket_bytes, 0);
   std::vector<CollectiveUse> uses;
   add_modules(uses, step, triple);
-  const std::int64_t held_bytes = kElementBytes * held_elements(step, triple);
+  const std::int64_t held_bytes = bytes_of(step.precision) * held_elements(step, triple);
   add_buckets(uses, Purpose::accumulate, gradient_group(triple), held_bytes, step.bucket_bytes,
               step.micro_batches - 1);
   add_buckets(uses, Purpose::reduce, data_group(triple, mesh), held_bytes, step.bucket_bytes, 1);
   const GroupShape owners = state_group(triple);
   add(uses, {Purpose::share, Collective::broadcast, owners,
-             kElementBytes * owned_elements(step, triple), owners.scope.size()});
+             bytes_of(step.precision) * owned_elements(step, triple), owners.scope.size()});
   return uses;
 }
 

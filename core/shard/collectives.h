@@ -1,6 +1,6 @@
 #pragma once
 // Which collectives a rank takes part in during a step, how many, and of how many bytes: AMSP's
-// table (docs/sharding.md). 16-bit parameters and gradients, two bytes an element.
+// table (docs/sharding.md). Parameters and gradients have 16 bits, or are in fp32.
 //
 // Thread contract: plain data and free functions.
 
@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/parameter_span.h"
 #include "core/shard/groups.h"
 
 namespace sluice::shard {
@@ -23,6 +24,7 @@ struct StepShape {
   // A module's in a micro-batch: one before forward and one before backward. 3 where backward
   // computes a module's forward anew and does not keep what was gathered for that.
   std::int64_t gathers = 2;
+  ParameterKind precision = ParameterKind::bf16;        // of parameters and gradients
   std::int64_t bucket_bytes = std::int64_t{512} << 20;  // of a rank's gradients, reduced together
 
   std::int64_t parameter_count() const;

@@ -15,9 +15,10 @@ namespace {
 
 using platform::Cluster;
 
-constexpr std::int64_t kParameterBytes = 2;
-constexpr std::int64_t kGradientBytes = 2;
-constexpr std::int64_t kStateBytes = 12;  // master weights, exp_avg, exp_avg_sq
+// exp_avg and exp_avg_sq, and the master weights where they are not the parameters.
+std::int64_t state_element_bytes(ParameterKind precision) {
+  return has_16_bits(precision) ? 12 : 8;
+}
 
 // Groups lie on nodes `node_stride` apart, from a multiple of all that they reach over on.
 bool crosses_spine(const Cluster& cluster, const GroupShape& group) {
@@ -114,14 +115,15 @@ CommunicationTime communication_time(const Cluster& cluster, const StepShape& st
 RankMemory rank_memory(const StepShape& step, const Triple& triple, std::int64_t activation_bytes) {
   RankMemory memory;
   const std::int64_t held = held_elements(step, triple);
-  memory.parameter_bytes = kParameterBytes * held;
-  memory.gradient_bytes = kGradientBytes * divide_up(held, gradient_group(triple).scope.size());
-  memory.state_bytes = kStateBytes * owned_elements(step, triple);
+  const std::int64_t element_bytes = bytes_of(step.precision);
+  memory.parameter_bytes = element_bytes * held;
+  memory.gradient_bytes = element_bytes * divide_up(held, gradient_group(triple).scope.size());
+  memory.state_bytes = state_element_bytes(step.precision) * owned_elements(step, triple);
   memory.activation_bytes = activation_bytes;
-  memory.buffer_bytes = std::min(step.bucket_bytes, kGradientBytes * held);
+  memory.buffer_bytes = std::min(step.bucket_bytes, element_bytes * held);
   if (triple.parameters.size() == 1) return memory;
   const std::int64_t widest = std::ranges::max(step.module_elements);
-  memory.buffer_bytes += (2 * kParameterBytes + kGradientBytes) * widest;
+  memory.buffer_bytes += 3 * element_bytes * widest;
   return memory;
 }
 

@@ -42,9 +42,9 @@ struct CommunicationTime {
 CommunicationTime communication_time(const platform::Cluster& cluster, const StepShape& step,
                                      const Triple& triple);
 
-// Bytes of one rank that has its state in memory: 2 / s_p + 2 / s_g + 12 / s_os a parameter, what
-// layers keep for backward, and buffers: with s_p above one two gathered modules and one module's
-// gradients, and one bucket.
+// Bytes of one rank that has its state in memory: 2 / s_p + 2 / s_g + 12 / s_os a parameter (4, 4
+// and 8 in fp32), what layers keep for backward, and buffers: with s_p above one two gathered
+// modules and one module's gradients, and one bucket.
 struct RankMemory {
   std::int64_t parameter_bytes = 0;
   std::int64_t gradient_bytes = 0;

@@ -15,8 +15,6 @@
 namespace sluice::simulate {
 namespace {
 
-constexpr std::int64_t kLogitBytes = 2;
-
 // The setting shard_overlap. keep_gathered is no choice in it (plan::shard_overlaps).
 std::string overlap_words(const shard::Overlaps& overlaps) {
   std::string words;
@@ -36,15 +34,16 @@ struct LayerBytes {
 
 LayerBytes layer_bytes(const plan::RunPlan& plan, LayerId layer) {
   const settings::BatchConfig& batch = plan.config.batch;
-  const auto bytes_of = [&](model::Activations as_if) {
-    const auto blocks =
-        model::kept_block_bytes(plan.shape, layer, batch.batch, batch.sequence, as_if);
+  const auto bytes_as = [&](model::Activations as_if) {
+    const auto blocks = model::kept_block_bytes(plan.shape, layer, batch.batch, batch.sequence,
+                                                as_if, plan.config.arithmetic.precision);
     return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
   };
-  LayerBytes bytes{.all = bytes_of(model::Activations::offload),
-                   .input = bytes_of(model::Activations::offload_inputs)};
+  LayerBytes bytes{.all = bytes_as(model::Activations::offload),
+                   .input = bytes_as(model::Activations::offload_inputs)};
   if (index_of(layer) + 1 == plan.layout.layer_count()) {
-    bytes.logits = batch.batch * batch.sequence * plan.shape.vocabulary * kLogitBytes;
+    bytes.logits = batch.batch * batch.sequence * plan.shape.vocabulary *
+                   bytes_of(plan.config.arithmetic.precision);
   }
   bytes.all += bytes.logits;
   return bytes;
@@ -57,7 +56,8 @@ std::int64_t activation_bytes(const plan::RunPlan& plan) {
   const settings::BatchConfig& batch = plan.config.batch;
   std::int64_t kept_bytes =
       batch.batch * batch.sequence *
-      needed_bytes(model::architecture_of(plan.shape).embedding.made(plan.shape));
+      needed_bytes(model::architecture_of(plan.shape).embedding.made(plan.shape),
+                   plan.config.arithmetic.precision);
   std::int64_t widest_bytes = 0;
   for (const LayerId layer : all_ids<LayerId>(plan.layout.layer_count())) {
     const LayerBytes bytes = layer_bytes(plan, layer);
@@ -80,7 +80,8 @@ void put_parameters_on_accelerator(const plan::RunPlan& plan, shard::RankMemory&
   for (std::size_t l = 1; l < plan.layout.layers.size(); ++l) {
     largest = std::max(largest, plan.layout.layers[l].count);
   }
-  memory.parameter_bytes = 2 * plan.layout.layers.front().count + 2 * 2 * largest;
+  memory.parameter_bytes =
+      bytes_of(plan.options.parameter_kind) * (plan.layout.layers.front().count + 2 * largest);
   memory.gradient_bytes =
       2 * plan.layout.largest_layer_elements() * optimizer::bytes_of(plan.options.gradient_kind);
 }

@@ -32,7 +32,8 @@ double gather_seconds(const plan::RunPlan& plan) {
   const std::int32_t last = plan.layout.layer_count() - 1;
   double seconds = 0;
   for (std::int32_t l = 0; l <= last; ++l) {
-    const std::int64_t size_bytes = 2 * plan.layout.layer(LayerId{l}).count;
+    const std::int64_t size_bytes =
+        bytes_of(plan.options.parameter_kind) * plan.layout.layer(LayerId{l}).count;
     const int times = l == 0 || l == last ? 1 : 2;
     seconds += times * seconds_of(plan, Collective::all_gather, size_bytes, group);
   }
@@ -64,7 +65,8 @@ double share_seconds(const plan::RunPlan& plan) {
   const shard::GroupShape group = shard::state_group(plan.share.triple);
   double seconds = 0;
   for (const shard::Stretch& owned : plan.share.owners) {
-    seconds += seconds_of(plan, Collective::broadcast, 2 * owned.count, group);
+    seconds += seconds_of(plan, Collective::broadcast,
+                          bytes_of(plan.options.parameter_kind) * owned.count, group);
   }
   return seconds;
 }

@@ -41,9 +41,9 @@ bool is_any_recomputed(const ShardedRun& run) {
 }  // namespace
 
 shard::RankMemory run_memory(const ShardedRun& run) {
-  return shard::rank_memory(
-      step_shape(run), run.triple,
-      shard::kept_activation_bytes(run.shape, run.batch, run.sequence, run.activations));
+  return shard::rank_memory(step_shape(run), run.triple,
+                            shard::kept_activation_bytes(run.shape, run.precision, run.batch,
+                                                         run.sequence, run.activations));
 }
 
 shard::StepShape step_shape(const ShardedRun& run) {
@@ -56,6 +56,7 @@ shard::StepShape step_shape(const ShardedRun& run) {
   }
   step.micro_batches = run.micro_batches;
   step.gathers = gathers_of(is_any_recomputed(run), run.overlaps);
+  step.precision = run.precision;
   step.bucket_bytes = run.bucket_bytes;
   return step;
 }

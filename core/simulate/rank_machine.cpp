@@ -52,7 +52,8 @@ RankMachine::Way RankMachine::layer_way(Collective collective,
                                         std::span<const std::int64_t> modules) {
   CollectiveCost sum;
   for (const std::int64_t elements : modules) {
-    const std::int64_t size_bytes = 2 * round_up(elements, triple_.parameters.size());
+    const std::int64_t size_bytes =
+        bytes_of(step_.precision) * round_up(elements, triple_.parameters.size());
     const CollectiveCost cost = shard::collective_cost(*platform_.cluster, collective, size_bytes,
                                                        shard::parameter_group(triple_));
     const CollectiveCost before = std::exchange(sum, cost);
@@ -89,7 +90,8 @@ runtime::Operation SimulatedRank::reduce_scatter(LayerId layer) {
 
 runtime::Operation SimulatedRank::all_reduce(std::int32_t bucket, Purpose purpose) {
   const StepShape& step = machine_.step();
-  const std::int64_t held_bytes = 2 * shard::held_elements(step, machine_.triple());
+  const std::int64_t held_bytes =
+      bytes_of(step.precision) * shard::held_elements(step, machine_.triple());
   const std::int64_t size_bytes =
       std::min(step.bucket_bytes, held_bytes - bucket * step.bucket_bytes);
   return sending(stages::Stage::all_reduce, kNoLayer, machine_.way(purpose, size_bytes));
@@ -100,7 +102,9 @@ runtime::Operation SimulatedRank::update() {
 }
 
 runtime::Operation SimulatedRank::broadcast() {
-  const std::int64_t size_bytes = 2 * shard::owned_elements(machine_.step(), machine_.triple());
+  const StepShape& step = machine_.step();
+  const std::int64_t size_bytes =
+      bytes_of(step.precision) * shard::owned_elements(step, machine_.triple());
   return sending(stages::Stage::broadcast, kNoLayer, machine_.way(Purpose::share, size_bytes));
 }
 

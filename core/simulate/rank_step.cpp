@@ -40,11 +40,13 @@ std::vector<std::int64_t> held_ends(const StepShape& step, const Triple& triple)
 // Backward fills buckets from the last layer's gradients down.
 std::vector<LayerId> plan_buckets(const StepShape& step, const std::vector<std::int64_t>& ends) {
   std::vector<LayerId> filled_by;
-  const std::int64_t held_bytes = 2 * ends.back();
+  const std::int64_t element_bytes = bytes_of(step.precision);
+  const std::int64_t held_bytes = element_bytes * ends.back();
   std::int64_t layer = std::ssize(ends) - 1;
   for (std::int64_t end_bytes = held_bytes; end_bytes > 0; end_bytes -= step.bucket_bytes) {
     const std::int64_t begin_bytes = std::max<std::int64_t>(end_bytes - step.bucket_bytes, 0);
-    while (layer > 0 && 2 * ends[static_cast<std::size_t>(layer - 1)] > begin_bytes) --layer;
+    while (layer > 0 && element_bytes * ends[static_cast<std::size_t>(layer - 1)] > begin_bytes)
+      --layer;
     filled_by.push_back(layer_at(layer));
   }
   return filled_by;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parameter_span.h"
 #include "core/model/activations.h"
 #include "core/model/model_shape.h"
 #include "core/platform/platform.h"
@@ -28,6 +29,7 @@ struct ShardedRun {
   std::int64_t batch = 1;  // sequences of a rank's micro-batch
   std::int64_t sequence = 0;
   std::int64_t micro_batches = 1;
+  ParameterKind precision = ParameterKind::bf16;
   model::LayerActivations activations = model::Activations::keep;
   StateTier state_tier = StateTier::memory;
   shard::Overlaps overlaps = shard::Overlaps::all();

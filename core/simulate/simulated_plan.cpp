@@ -31,7 +31,8 @@ struct KeptRun {
     for (const plan::LayerCost& layer : layer_costs(with)) {
       micro_batch_ns += layer.forward_ns + layer.backward_ns;
     }
-    activation_bytes = shard::kept_activation_bytes(run.shape, run.batch, run.sequence, kept);
+    activation_bytes =
+        shard::kept_activation_bytes(run.shape, run.precision, run.batch, run.sequence, kept);
   }
   double compute_seconds() const {
     return static_cast<double>(step.micro_batches * micro_batch_ns) / 1e9;

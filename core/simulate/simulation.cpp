@@ -7,7 +7,15 @@
 #include <utility>
 
 #include "core/activation/activation_carrier.h"
+#include "core/csd/device_factory.h"
 #include "core/offload/assembly.h"
+#include "core/offload/assembly_plan.h"
+#include "core/offload/offload.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/parameter_carrier.h"
+#include "core/offload/state_cache.h"
+#include "core/offload/step_gradients.h"
+#include "core/offload/update_site.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/run_plan.h"
@@ -17,13 +25,14 @@
 #include "core/simulate/paced_recording.h"
 #include "core/simulate/rank_part.h"
 #include "core/simulate/usage.h"
+#include "core/train/shard_groups.h"
 #include "core/train/shard_traffic.h"
 #include "core/train/training_step.h"
 
 namespace sluice::simulate {
 namespace {
 
-// The 16-bit parameters and what the offload takes, without state that stays in memory; what
+// The parameters and what the offload takes, without state that stays in memory; what
 // computing takes is not known here.
 std::int64_t host_bytes(const plan::RunPlan& plan) {
   std::int64_t parameter_bytes = 0;
@@ -172,9 +181,8 @@ class Machine {
   }
 
   void attach_shards(const plan::RunPlan& plan, const RankPart& part) {
-    const auto sized = [](std::int64_t count) {
-      return std::span<std::uint16_t>(static_cast<std::uint16_t*>(nullptr),
-                                      static_cast<std::size_t>(count));
+    const auto sized = [&plan](std::int64_t count) {
+      return ParameterSpan(nullptr, count, plan.options.parameter_kind);
     };
     shards_.emplace(train::ShardTraffic::Parts{
         runtime_, *part.groups(), plan.share, part.overlaps(), plan.layout, offload(),
@@ -318,7 +326,8 @@ Result<settings::RunConfig> simulation_config(const std::string& model_path,
     return settings::override_run_config(assumed, "simulate", overrides);
   };
   ASSIGN_OR_RETURN(settings::RunConfig config, config_with(kSubgroupElements));
-  const bool has_copy = config.offload.method == settings::Method::csd &&
+  const bool has_copy = has_16_bits(config.arithmetic.precision) &&
+                        config.offload.method == settings::Method::csd &&
                         config.offload.parameters == settings::ParameterTier::storage;
   if (has_copy) return config_with(kSubgroupElementsWithCopy);
   return config;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/offload/offload.h"
+#include "core/offload/parameter_arrival.h"
 #include "core/train/training_step.h"
 
 namespace sluice::simulate {

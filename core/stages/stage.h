@@ -17,11 +17,11 @@ namespace sluice::stages {
 
 enum class Stage : std::uint8_t {
   batch_in,          // a micro-batch's tokens, or a part, to an accelerator
-  parameter_read,    // a part of a layer's 16-bit parameters, from a drive
-  parameter_check,   // whether it is what was written; into the 16-bit copy
-  layer_in,          // a layer's 16-bit parameters, or a part, to an accelerator
+  parameter_read,    // a part of a layer's parameters, from a drive
+  parameter_check,   // whether it is what was written; into their place
+  layer_in,          // a layer's parameters, or a part, to an accelerator
   peer_in,           // the parts of the other accelerators
-  all_gather,        // a layer's 16-bit parameters from the ranks that have a part of them each
+  all_gather,        // a layer's parameters from the ranks that have a part of them each
   forward,           // one layer, one micro-batch
   activation_out,    // what a layer keeps for its backward, from an accelerator to host memory
   activation_sum,    // its checksums
@@ -45,7 +45,7 @@ enum class Stage : std::uint8_t {
   update,            // the optimizer's kernel
   state_write,       // the next version of the arrays of the state
   parameters_up,     // updated parameters to the host
-  parameters_in,     // updated parameters into the 16-bit copy that forward reads
+  parameters_in,     // updated parameters to where forward reads them
   parameter_write,   // updated parameters to the drive that they are read from
   broadcast,         // updated parameters from the rank that owns them to those that hold them
   commit,            // the new versions become current

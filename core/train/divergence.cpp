@@ -52,7 +52,7 @@ Error diverged(const DivergedRun& run) {
         "resume goes on from them. {}",
         why, run.committed_step, ways_back(run.snapshot));
   }
-  if (run.precision == Float16Kind::fp16) {
+  if (run.precision == ParameterKind::fp16) {
     return make_error(ErrorCode::diverged,
                       "{}. The weights committed at step {} give a finite loss: bf16 has a wider "
                       "range, so --resume with precision=bf16 may go on from them. {}",

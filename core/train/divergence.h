@@ -20,7 +20,7 @@ namespace sluice::train {
 struct DivergedRun {
   std::string why = {};  // no sentence of its own: "the gradients of step 2 are not finite"
   double loss = 0;       // of the last step
-  Float16Kind precision = Float16Kind::bf16;
+  ParameterKind precision = ParameterKind::bf16;
   std::int64_t weights_step = 0;    // the step that made the weights of the last one; 0: the first
   std::int64_t committed_step = 0;  // as late as that, or later: the weights are committed
   std::string snapshot = {};        // of weights before those; "": there is none

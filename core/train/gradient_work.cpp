@@ -1,6 +1,9 @@
 #include "core/train/gradient_work.h"
 
+#include "core/offload/gradient_format.h"
 #include "core/offload/offload.h"
+#include "core/offload/offload_options.h"
+#include "core/offload/step_gradients.h"
 #include "core/runtime/kernel_cost.h"
 #include "core/train/ranks.h"
 #include "core/train/shard_traffic.h"

@@ -61,7 +61,8 @@ runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
   const Move whole{.stage = Stage::layer_in,
                    .direction = Direction::write,
                    .layer = layer,
-                   .size_bytes = context_.layout.layer(layer).count * 2,
+                   .size_bytes = context_.layout.layer(layer).count *
+                                 bytes_of(context_.offload.options().parameter_kind),
                    .among_peers = AmongPeers::all,
                    .work = {.kind = DeviceWork::Kind::layer_in, .layer = layer}};
   Status there = co_await moves_.in_parts(whole);

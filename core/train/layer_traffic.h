@@ -1,6 +1,6 @@
 #pragma once
 // The bytes that go between host memory and whoever computes, in one pass over the layers: a step's
-// tokens before the first, each layer's 16-bit parameters before its forward and again before its
+// tokens before the first, each layer's parameters before its forward and again before its
 // backward, a layer ahead of it, the loss beside backward. Its gradients leave by themselves
 // (gradient_work.h).
 // Where forward and backward run in host memory nothing crosses, and a layer's parameters are there

@@ -9,13 +9,16 @@
 //
 // Thread contract: the schedule's thread; nobody has any of the states open. Collective over ranks.
 
-#include <memory>
+#include <cstdint>
+#include <string>
 
 #include "base/stops.h"
-#include "storage/state/state_store.h"
 
 namespace sluice::plan {
 struct RunPlan;
+}
+namespace sluice::state {
+struct StateIdentity;
 }
 
 namespace sluice::train {

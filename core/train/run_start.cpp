@@ -1,11 +1,17 @@
 #include "core/train/run_start.h"
 
+#include "core/model/model_shape.h"
 #include "core/train/training_recipe.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::train {
 
 using session::StartFrom;
+
+Status check_model(const settings::RunFiles& files) {
+  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(files.model));
+  return model::check_trainable(shape);
+}
 
 // A state kept by another number of ranks can be resumed (it is resharded); a new run must not
 // overwrite it.

@@ -1,5 +1,6 @@
 #pragma once
-// Whether there is what a run is to begin from: nothing, or a state that goes with its settings.
+// Whether there is what a run is to begin from: a model that can be trained, and no state, or one
+// that goes with its settings.
 //
 // Thread contract: free functions.
 
@@ -9,6 +10,10 @@
 #include "core/session/start_from.h"
 
 namespace sluice::train {
+
+// To be checked before planning: a model that cannot be trained is refused for that reason, and not
+// for a later one.
+Status check_model(const settings::RunFiles& files);
 
 // Errors: ErrorCode::config where a new state would stand beside that of another number of ranks,
 // ErrorCode::not_found where there is none to go on from.

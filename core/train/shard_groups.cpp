@@ -27,6 +27,11 @@ Result<GroupId> make_groups(collective::Communicator& communicator, const shard:
   return own;
 }
 
+// Only their size counts: parameters are not summed.
+ElementType type_of(ParameterKind kind) {
+  return has_16_bits(kind) ? ElementType::bf16 : ElementType::fp32;
+}
+
 platform::Collective collective_of(Kind kind) {
   switch (kind) {
     case Kind::all_gather:
@@ -143,18 +148,16 @@ runtime::Operation ShardGroups::operation(runtime::Runtime& runtime, Stage stage
 }
 
 runtime::Operation ShardGroups::gather(runtime::Runtime& runtime, LayerId layer,
-                                       std::span<const std::uint16_t> part,
-                                       std::span<std::uint16_t> whole) {
-  // bf16, or fp16: nothing is summed.
+                                       const ParameterSpan& part, const ParameterSpan& whole) {
   return operation(runtime, Stage::all_gather,
-                   {.in = std::as_bytes(part),
-                    .out = std::as_writable_bytes(whole),
+                   {.in = part.bytes(),
+                    .out = whole.bytes(),
                     .what = "parameters",
                     .layer = layer,
                     .group = gathers_,
                     .root = 0,
                     .kind = Kind::all_gather,
-                    .type = ElementType::bf16,
+                    .type = type_of(whole.kind()),
                     .is_in_blocks = true});
 }
 
@@ -201,18 +204,18 @@ runtime::Operation ShardGroups::gather_sums(runtime::Runtime& runtime, LayerId l
 }
 
 runtime::Operation ShardGroups::share(runtime::Runtime& runtime, std::int32_t state_part,
-                                      std::span<std::uint16_t> parameters) {
+                                      const ParameterSpan& parameters) {
   const int root = state_ranks_[static_cast<std::size_t>(state_part)];
   const bool is_own = root == rank_;
   return operation(runtime, Stage::broadcast,
-                   {.in = is_own ? std::as_bytes(parameters) : std::span<const std::byte>(),
-                    .out = std::as_writable_bytes(parameters),
+                   {.in = is_own ? parameters.bytes() : std::span<std::byte>(),
+                    .out = parameters.bytes(),
                     .what = "updated parameters",
                     .layer = kNoLayer,
                     .group = state_,
                     .root = root,
                     .kind = Kind::broadcast,
-                    .type = ElementType::bf16,
+                    .type = type_of(parameters.kind()),
                     .is_in_blocks = false});
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "base/parameter_span.h"
 #include "core/collective/communicator.h"
 #include "core/runtime/runtime.h"
 #include "core/shard/collective_links.h"
@@ -35,8 +36,8 @@ class ShardGroups {
   bool has_replicas() const { return data_shape_.scope.size() > 1; }
 
   // A layer's parameters: `part` is this rank's, `whole` is the layer.
-  runtime::Operation gather(runtime::Runtime& runtime, LayerId layer,
-                            std::span<const std::uint16_t> part, std::span<std::uint16_t> whole);
+  runtime::Operation gather(runtime::Runtime& runtime, LayerId layer, const ParameterSpan& part,
+                            const ParameterSpan& whole);
   // A layer's gradients: the sum's part of this rank comes into its place in `whole`.
   runtime::Operation scatter(runtime::Runtime& runtime, LayerId layer, std::span<float> whole,
                              const shard::Stretch& part);
@@ -47,7 +48,7 @@ class ShardGroups {
                                  const shard::Stretch& part);
   // Updated parameters, from the rank that owns the state of this part to those that have them.
   runtime::Operation share(runtime::Runtime& runtime, std::int32_t state_part,
-                           std::span<std::uint16_t> parameters);
+                           const ParameterSpan& parameters);
 
  private:
   ShardGroups(collective::Communicator& communicator, const shard::RankShare& share,

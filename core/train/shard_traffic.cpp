@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "core/offload/offload.h"
+#include "core/offload/parameter_carrier.h"
+#include "core/offload/step_gradients.h"
 #include "core/optimizer/gradient_stats.h"
+#include "core/train/shard_groups.h"
 
 namespace sluice::train {
 namespace {
@@ -17,9 +20,7 @@ using shard::Stretch;
 ShardTraffic::ShardTraffic(const Parts& parts)
     : parts_(parts), is_here_(parts.layout.layers.size(), 0), shares_(parts.runtime) {
   if (parts.share.is_gathered()) {
-    const bool has_payload = parts.parameters.data() != nullptr;
-    pages_ = std::make_unique<offload::ParameterPages>(
-        parts.layout, has_payload ? parts.parameters : std::span<std::uint16_t>());
+    pages_ = std::make_unique<offload::ParameterPages>(parts.layout, parts.parameters);
   }
   for (std::size_t part = 0; part < parts.share.owners.size(); ++part) {
     shared_.emplace_back(parts.runtime).set();
@@ -52,8 +53,8 @@ runtime::Task<Status> ShardTraffic::bring(LayerId layer) {
   const model::LayerRange& whole = parts_.layout.layer(layer);
   const model::LayerRange& part = parts_.share.parameters.layer(layer);
   Status gathered = co_await parts_.groups.gather(
-      parts_.runtime, layer, shard::elements_of(parts_.part, {part.first, part.count}),
-      shard::elements_of(parts_.parameters, {whole.first, whole.count}));
+      parts_.runtime, layer, parts_.part.subspan(part.first, part.count),
+      parts_.parameters.subspan(whole.first, whole.count));
   co_return gathered;
 }
 
@@ -132,7 +133,7 @@ runtime::Task<Status> ShardTraffic::share_all() {
     }
     const Stretch& stretch = parts_.share.owners[at];
     Status shared = co_await parts_.groups.share(parts_.runtime, part,
-                                                 shard::elements_of(parts_.part, stretch));
+                                                 parts_.part.subspan(stretch.first, stretch.count));
     CO_RETURN_IF_ERROR(shared);
     shared_[at].set();
   }

@@ -16,19 +16,27 @@
 
 #include <deque>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/offload/parameter_pages.h"
 #include "core/offload/parameter_source.h"
 #include "core/runtime/sync.h"
 #include "core/shard/overlaps.h"
-#include "core/train/shard_groups.h"
 
+namespace sluice::model {
+struct FlatLayout;
+}
 namespace sluice::offload {
 class Offload;
 }
+namespace sluice::shard {
+struct RankShare;
+}
 
 namespace sluice::train {
+
+class ShardGroups;
 
 class ShardTraffic final : public offload::ParameterSource {
  public:
@@ -41,8 +49,8 @@ class ShardTraffic final : public offload::ParameterSource {
     offload::Offload& offload;
     // The parameters that are computed with, of the model, and this rank's part of them; without
     // gathers the same. Without payload they have their sizes and no memory.
-    std::span<std::uint16_t> parameters;
-    std::span<std::uint16_t> part;
+    ParameterSpan parameters;
+    ParameterSpan part;
   };
   explicit ShardTraffic(const Parts& parts);
 

@@ -1,6 +1,7 @@
 #include "core/train/step_context.h"
 
 #include "core/offload/offload.h"
+#include "core/offload/parameter_carrier.h"
 #include "core/train/shard_traffic.h"
 
 namespace sluice::train {

@@ -3,9 +3,18 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/activation/activation_carrier.h"
+#include "core/csd/drive.h"
+#include "core/model/model_factory.h"
 #include "core/offload/accelerator_work.h"
+#include "core/offload/assembly.h"
 #include "core/plan/rank_share.h"
+#include "core/plan/run_plan.h"
+#include "core/session/open_run.h"
+#include "core/session/run_state.h"
 #include "core/train/gradient_work.h"
+#include "core/train/shard_traffic.h"
+#include "core/train/step_context.h"
 
 namespace sluice::train {
 namespace {
@@ -15,6 +24,10 @@ TimeNs device_patience_ns(const plan::RunPlan& plan) {
 }
 
 }  // namespace
+
+StepParts::StepParts(const Request& request) : run_(request.run), built_(request.built) {}
+
+StepParts::~StepParts() = default;
 
 Result<std::unique_ptr<StepParts>> StepParts::make(const Request& request) {
   std::unique_ptr<StepParts> parts(new StepParts(request));

@@ -4,16 +4,32 @@
 //
 // Thread contract: the schedule's thread.
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 
-#include "core/activation/activation_carrier.h"
-#include "core/model/model_factory.h"
-#include "core/session/open_run.h"
-#include "core/train/ranks.h"
-#include "core/train/shard_traffic.h"
-#include "core/train/step_context.h"
+#include "core/offload/residual_file.h"
+
+namespace sluice::activation {
+class ActivationCarrier;
+}
+namespace sluice::model {
+struct BuiltModel;
+}
+namespace sluice::platform {
+enum class Direction : std::uint8_t;
+}
+namespace sluice::session {
+class OpenRun;
+}
 
 namespace sluice::train {
+
+class Ranks;
+class ShardGroups;
+class ShardTraffic;
+struct StepContext;
 
 class StepParts {
  public:
@@ -25,6 +41,7 @@ class StepParts {
   };
   // Errors: those of the activations' files, and of an accelerator that selects gradients.
   static Result<std::unique_ptr<StepParts>> make(const Request& request);
+  ~StepParts();
 
   StepContext& context() { return *context_; }
   // Null: no activation is to leave memory.
@@ -37,7 +54,7 @@ class StepParts {
   offload::ResidualPlace residual();
 
  private:
-  explicit StepParts(const Request& request) : run_(request.run), built_(request.built) {}
+  explicit StepParts(const Request& request);
   Status attach_activations();
   Status make_activation_files();
   void attach_shards(ShardGroups& groups);

@@ -5,7 +5,15 @@
 #include <numeric>
 
 #include "core/plan/lr_schedule.h"
+#include "core/plan/run_plan.h"
+#include "core/session/knob_changes.h"
+#include "core/session/open_run.h"
+#include "core/session/run_clock.h"
+#include "core/session/run_state.h"
 #include "core/train/divergence.h"
+#include "core/train/ranks.h"
+#include "core/train/step_parts.h"
+#include "core/train/training_run.h"
 #include "core/train/training_step.h"
 
 namespace sluice::train {

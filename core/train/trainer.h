@@ -9,11 +9,15 @@
 #include <vector>
 
 #include "core/runtime/byte_counters.h"
-#include "core/session/knob_changes.h"
-#include "core/session/run_observer.h"
-#include "core/train/training_run.h"
+#include "core/session/knob_schedule.h"
+
+namespace sluice::session {
+struct RunHooks;
+}
 
 namespace sluice::train {
+
+class TrainingRun;
 
 struct TrainReport {
   std::int64_t first_step = 0;  // steps already done when this run began

@@ -5,21 +5,23 @@
 #include "core/plan/knob_change.h"
 #include "core/plan/model_options.h"
 #include "core/runtime/recording.h"
+#include "core/session/open_run.h"
+#include "core/session/open_run_request.h"
+#include "core/session/run_clock.h"
+#include "core/session/run_facts.h"
+#include "core/session/run_state.h"
+#include "core/train/ranks.h"
 #include "core/train/run_start.h"
+#include "core/train/step_parts.h"
+#include "core/train/training_recipe.h"
 
 namespace sluice::train {
 namespace {
 
 namespace fs = std::filesystem;
 using session::OpenRun;
+using session::OpenRunRequest;
 using session::StartFrom;
-
-// Checked before planning: a model that cannot be trained should be refused for that reason, not
-// for a later one.
-Status check_model(const settings::RunConfig& config) {
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
-  return model::check_trainable(shape);
-}
 
 Status status_of(const auto& result) { return result.ok() ? ok_status() : Status(result.error()); }
 
@@ -29,10 +31,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   std::unique_ptr<TrainingRun> run(new TrainingRun());
   run->ranks_ = request.ranks;
   run->stops_ = request.stops;
-  ASSIGN_OR_RETURN(OpenRun::Request planned, run->plan_all(request));
-  if (request.start == StartFrom::last_commit) {
-    ASSIGN_OR_RETURN(planned.history, run->load_history(planned.plan));
-  }
+  ASSIGN_OR_RETURN(OpenRunRequest planned, run->plan_all(request));
   if (request.on_plan) {
     request.on_plan(planned.memory.host);
     if (planned.memory.accelerator) request.on_plan(*planned.memory.accelerator);
@@ -55,17 +54,22 @@ TrainingRun::~TrainingRun() {
 }
 
 // An error of one rank ends all of them; and all train the same.
-Result<OpenRun::Request> TrainingRun::plan_all(const Request& request) {
-  Result<OpenRun::Request> planned = plan_own(request);
+Result<OpenRunRequest> TrainingRun::plan_all(const Request& request) {
+  Result<OpenRunRequest> planned = plan_own(request);
   RETURN_IF_ERROR(agreed_to_begin(status_of(planned)));
   if (ranks_ != nullptr) RETURN_IF_ERROR(agreed_to_begin(check_same_on_ranks(*ranks_, recipe_)));
+  if (request.start == StartFrom::last_commit) {
+    auto history = found_history(planned->plan.config.files, recipe_);
+    RETURN_IF_ERROR(agreed_to_begin(status_of(history)));
+    planned->history = *std::move(history);
+  }
   return planned;
 }
 
 // All that this rank's settings, and the files that they name, may be refused for.
-Result<OpenRun::Request> TrainingRun::plan_own(const Request& request) {
-  RETURN_IF_ERROR(check_model(*request.config));
-  OpenRun::Request planned;
+Result<OpenRunRequest> TrainingRun::plan_own(const Request& request) {
+  RETURN_IF_ERROR(check_model(request.config->files));
+  OpenRunRequest planned;
   ASSIGN_OR_RETURN(planned.plan, plan::plan_run(*request.config));
   plan::RunPlan& plan = planned.plan;
   if (plan.config.clock.kind == settings::ClockKind::real) {
@@ -96,12 +100,6 @@ Result<OpenRun::Request> TrainingRun::plan_own(const Request& request) {
 
 Status TrainingRun::agreed_to_begin(const Status& mine) {
   return ranks_ == nullptr ? mine : ranks_->agreed_or_end(mine, "start of the run");
-}
-
-Result<std::optional<session::RecipeHistory>> TrainingRun::load_history(const plan::RunPlan& plan) {
-  auto history = found_history(plan.config.files, recipe_);
-  RETURN_IF_ERROR(agreed_to_begin(status_of(history)));
-  return history;
 }
 
 Status TrainingRun::open_text() {
@@ -150,6 +148,10 @@ Status TrainingRun::make_step_parts() {
   return ok_status();
 }
 
+const plan::RunPlan& TrainingRun::plan() const { return session_->plan(); }
+const settings::RunConfig& TrainingRun::config() const { return plan().config; }
+TimeNs TrainingRun::now_ns() { return session_->runtime().now_ns(); }
+
 session::RunHardware TrainingRun::hardware() const {
   session::RunHardware hardware;
   hardware.devices = session_->device_description();
@@ -188,7 +190,7 @@ Status TrainingRun::prepare(StartFrom start) {
   state::TrainingPosition position;
   position.seed = seed;
   position.loss_scale =
-      config().arithmetic.precision == Float16Kind::fp16 ? config().loss_scale.initial : 1.0;
+      config().arithmetic.precision == ParameterKind::fp16 ? config().loss_scale.initial : 1.0;
   RETURN_IF_ERROR(session_->begin(recipe_, fill, position, stops_));
   return step_->share_parameters();
 }

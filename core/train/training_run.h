@@ -6,16 +6,32 @@
 
 #include <functional>
 #include <memory>
-#include <vector>
 
-#include "core/session/run_facts.h"
+#include "base/stops.h"
+#include "core/model/model_factory.h"
+#include "core/plan/memory_plan.h"
+#include "core/session/recipe.h"
+#include "core/session/start_from.h"
 #include "core/session/tunable.h"
+#include "core/session/wrap_engine.h"
 #include "core/train/reshard.h"
-#include "core/train/step_parts.h"
-#include "core/train/training_recipe.h"
 #include "core/train/training_text.h"
+#include "profiler/record/recorder.h"
+
+namespace sluice::csd {
+class DeviceFactory;
+}
+namespace sluice::session {
+struct KeptSnapshot;
+class OpenRun;
+struct OpenRunRequest;
+struct RunHardware;
+}  // namespace sluice::session
 
 namespace sluice::train {
+
+class ShardGroups;
+class StepParts;
 
 class TrainingRun final : public session::Tunable {
  public:
@@ -43,8 +59,8 @@ class TrainingRun final : public session::Tunable {
   ~TrainingRun() override;
 
   session::OpenRun& session() { return *session_; }
-  const plan::RunPlan& plan() const { return session_->plan(); }
-  const settings::RunConfig& config() const { return plan().config; }
+  const plan::RunPlan& plan() const;
+  const settings::RunConfig& config() const;
   model::BuiltModel& built() { return built_; }
   TrainingText& text() { return text_; }
   StepParts& step() { return *step_; }
@@ -63,7 +79,7 @@ class TrainingRun final : public session::Tunable {
   Result<session::KeptSnapshot> save_snapshot();
 
   plan::LivePlan live_plan() const override;
-  TimeNs now_ns() override { return session_->runtime().now_ns(); }
+  TimeNs now_ns() override;
   Status commit() override;
   Status make_room(const plan::PlannedKnobs& planned) override;
   Status apply(const plan::PlannedKnobs& planned) override;
@@ -72,10 +88,9 @@ class TrainingRun final : public session::Tunable {
 
  private:
   TrainingRun() = default;
-  Result<session::OpenRun::Request> plan_all(const Request& request);
-  Result<session::OpenRun::Request> plan_own(const Request& request);
+  Result<session::OpenRunRequest> plan_all(const Request& request);
+  Result<session::OpenRunRequest> plan_own(const Request& request);
   Status agreed_to_begin(const Status& mine);
-  Result<std::optional<session::RecipeHistory>> load_history(const plan::RunPlan& plan);
   Status open_text();
   Status open_state(session::StartFrom start);
   Status go_on_with_state();

@@ -51,7 +51,7 @@ Values activation_buffers(const RunPlan& run, std::int64_t /*commit_every_max*/)
   for (const LayerId layer : all_ids<LayerId>(run.layout.layer_count())) {
     const auto blocks =
         model::kept_block_bytes(run.shape, layer, run.config.batch.batch, run.config.batch.sequence,
-                                model::Activations::offload);
+                                model::Activations::offload, run.config.arithmetic.precision);
     widest_bytes =
         std::max(widest_bytes, std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}));
   }
@@ -66,7 +66,7 @@ constexpr std::array kKnobs = {
     PlanKnob{"gradient_tier", "storage", true, gradient_tiers,
              "where gradients wait for the update"},
     PlanKnob{"state_cache", "0", true, state_caches, "optimizer state that stays in memory"},
-    PlanKnob{"parameter_tier", "storage", true, parameter_tiers, "where 16-bit parameters lie"},
+    PlanKnob{"parameter_tier", "storage", true, parameter_tiers, "where parameters lie"},
     PlanKnob{"activation_buffer", "4096", false, activation_buffers,
              "memory for activations on their way"},
     PlanKnob{"buffers", "1", false, buffer_counts, "subgroups under way at once"},

@@ -11,33 +11,16 @@
 #include <atomic>
 #include <functional>
 #include <future>
-#include <optional>
-#include <string>
+#include <memory>
 #include <vector>
 
-#include "core/plan/run_plan.h"
 #include "core/session/run_observer.h"
 #include "core/tune/drive_watch.h"
-#include "core/tune/tier_memory.h"
 
 namespace sluice::tune {
 
-// The part of a run that is planned again.
-struct ReplanRequest {
-  plan::RunPlan run;
-  MemoryModel memory = {};
-  double drive_factor = 1;           // on the rates of the drives in run.platform
-  std::function<bool()> stops = {};  // the search ends early; may be empty
-};
-
-// The knobs to turn ("key=value") and what a step gains by it; no knobs: the plan stays.
-struct Replan {
-  std::vector<std::string> settings = {};
-  double seconds_before = 0;  // of a step, predicted with the drives as they are now
-  double seconds = 0;
-};
-// Errors: plan_tiers()'s.
-Result<Replan> replan(const ReplanRequest& request);
+struct Replan;
+struct ReplanRequest;
 
 class Replanner final : public session::RunObserver, public session::RunRequests {
  public:
@@ -46,9 +29,8 @@ class Replanner final : public session::RunObserver, public session::RunRequests
   // The run as it is now; asked between steps.
   using RunNow = std::function<ReplanRequest()>;
   // `now_ns` is the run's clock. Told of operations through sink().
-  Replanner(std::int32_t device_count, RunNow run_now, std::function<TimeNs()> now_ns)
-      : watch_(device_count), run_now_(std::move(run_now)), now_ns_(std::move(now_ns)) {}
-  ~Replanner() override { stops_ = true; }
+  Replanner(std::int32_t device_count, RunNow run_now, std::function<TimeNs()> now_ns);
+  ~Replanner() override;
 
   runtime::OperationSink& sink() { return watch_; }
   void on_step(const session::StepReport& report) override;
@@ -71,7 +53,8 @@ class Replanner final : public session::RunObserver, public session::RunRequests
   int window_steps_ = 0;
   TimeNs window_ns_ = 0;  // when it began
   std::atomic<bool> stops_ = false;
-  std::future<Result<Replan>> search_;  // the last, so that it ends before what it uses goes
+  // Null: none is under way. The last member, so that it ends before what it uses goes.
+  std::unique_ptr<std::future<Result<Replan>>> search_;
 };
 
 }  // namespace sluice::tune

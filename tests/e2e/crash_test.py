@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""kill -9 at random instants, 20 times: the run resumes from its last commit and ends with the
-numbers of a run that was left alone. scripts/soak/crash_soak.py does the same for hours."""
+"""kill -9 at random instants, 20 times, and some more in fp32: the run resumes from its last commit
+and ends with the numbers of a run that was left alone. scripts/soak/crash_soak.py does the same for
+hours."""
 
 import random
 import signal
@@ -22,6 +23,22 @@ def a_run_killed_20_times_ends_with_the_numbers_of_one_left_alone(place):
         killed += crash.crash_and_resume(place, killer, whole, KILLS - killed,
                                          output=f"crash-{killed}")
     print("  kills:", ", ".join(f"{count} in {kind}" for kind, count in killer.counts.items()))
+
+
+@test
+def a_run_in_fp32_that_is_killed_ends_with_the_same_numbers(place):
+    settings = dict(crash.SETTINGS)
+    crash.SETTINGS["precision"] = "fp32"
+    try:
+        whole = crash.Undisturbed(place, steps=40)
+        killer = crash.Killer(random.Random(SEED + 1), whole.startup_s)
+        killed = 0
+        while killed < 4:
+            killed += crash.crash_and_resume(place, killer, whole, 4 - killed,
+                                             output=f"crash-{killed}")
+    finally:
+        crash.SETTINGS.clear()
+        crash.SETTINGS.update(settings)
 
 
 @test

@@ -86,6 +86,15 @@ def csd_with_the_native_wire_moves_2_and_2_bytes_over_the_host_link(place):
 
 
 @test
+def in_fp32_both_wires_move_4_and_4_bytes(place):
+    for wire in ("fp32", "native"):
+        check(place, f"fp32-{wire}", (4, 4), (16, 12), 4, 4, method="csd", devices=3, wire=wire,
+              precision="fp32")
+    check(place, "fp32-host", (16, 16), (0, 0), 4, 4, method="host", devices=3, precision="fp32",
+          wire="native")
+
+
+@test
 def sgd_and_adagrad_move_two_arrays_where_adamw_moves_three(place):
     for rule in ("sgd", "adagrad"):
         check(place, f"{rule}-host", (12, 12), (0, 0), 3, 3, method="host", devices=3,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""16-bit parameters on the drives: the numbers and the text of a run that has them in memory, bytes
+"""Parameters on the drives: the numbers and the text of a run that has them in memory, bytes
 that are those of the sizes in every clock, less memory than they take, no files, kill -9."""
 
 import os
@@ -131,7 +131,7 @@ def more_parameters_than_memory(place):
                 "subgroup_elements": 1_000_000, "devices": 1, "host_memory": CAP_BYTES}
     require(LONG_PARAMETERS * 2 > CAP_BYTES, "the parameters fit")
     place.train("--steps", 1, output="memory", **settings).refused(
-        2, ["smallest host_memory", "16-bit parameters"])
+        2, ["smallest host_memory", "parameters"])
     arguments = place.arguments("--json", "--steps", 1, parameter_tier="storage", **settings)
     run = Running(arguments, place.path)
     _, status, usage = os.wait4(run.process.pid, 0)

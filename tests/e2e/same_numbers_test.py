@@ -126,11 +126,13 @@ def settings_give_the_same_numbers_with_each_optimizer(place):
     require(found[0] != found[1], "sgd and adagrad gave the same numbers")
 
 
-# One has heads of queries that share keys and values; the other wide heads with norms, biases and
-# one table.
+# One has heads of queries that share keys and values; the other wide heads with norms, all biases,
+# a window in its second block, stretched positions and one table.
 LLAMAS = {
     "llama.toml": "tied_tables = false\n",
-    "qwen.toml": "head_dim = 24\nqk_norm = true\nqkv_bias = true\ntied_tables = true\n",
+    "qwen.toml": "head_dim = 24\nqk_norm = true\nqkv_bias = true\no_bias = true\nmlp_bias = true\n"
+                 "window = 9\nfirst_window_block = 1\nrope_scaling = \"yarn\"\nrope_factor = 4\n"
+                 "rope_original_sequence = 16\ntied_tables = true\n",
 }
 LLAMA_MODEL = """\
 family = "llama"
@@ -178,6 +180,23 @@ def a_llama_in_pieces_gives_the_numbers_of_one_run(place):
     require_equal((first + rest, digest), whole, "three steps and three more")
 
 
+@test
+def settings_give_the_same_numbers_in_fp32(place):
+    factors = {**FACTORS, "parameter_tier": ["memory", "storage"], "overlap": ["off", "exact"]}
+    some = {name: values[:2] + values[-1:] for name, values in factors.items()}
+    in_fp32 = compare_all(place, pairwise(some, seed=6)[:10], {"precision": "fp32"}, steps=4)
+    require(in_fp32[0][0] > in_fp32[0][-1], f"nothing was learnt: {in_fp32[0]}")
+    in_bf16 = numbers(place.train("--json", "--steps", 4, output="bf16"))
+    require(in_fp32 != in_bf16, "bf16 gave the numbers of fp32")
+
+
+@test
+def a_llama_gives_the_same_numbers_in_fp32(place):
+    (place / "llama.toml").write_text(LLAMA_MODEL)
+    rows = pairwise(LLAMA_FACTORS, seed=7)[:6]
+    compare_all(place, rows, {"model": "llama.toml", "precision": "fp32"}, steps=3)
+
+
 # 2^32 is more than the gradients bear in fp16, whose largest number is 65504.
 FP16 = {"precision": "fp16", "initial_loss_scale": 4294967296, "loss_scale_growth_interval": 3}
 
@@ -201,7 +220,8 @@ def settings_give_the_same_numbers_in_fp16_with_skipped_steps(place):
 
 @test
 def a_run_in_pieces_gives_the_numbers_of_one_run(place):
-    for name, common in (("bf16", {}), ("fp16", FP16), ("accumulation", {"grad_accum_steps": 2})):
+    for name, common in (("bf16", {}), ("fp16", FP16), ("accumulation", {"grad_accum_steps": 2}),
+                         ("fp32", {"precision": "fp32"})):
         whole = numbers(place.train("--json", "--steps", 16, output=f"{name}-whole", **common))
         losses = []
         for piece, steps in enumerate((1, 7, 8, 16)):

@@ -8,7 +8,6 @@ the one that SLUICE_TOKENIZERS names."""
 import json
 import os
 import pathlib
-import resource
 import struct
 import subprocess
 import sys
@@ -45,6 +44,11 @@ tokenizer.no_padding()
 tokenizer.no_truncation()
 print(json.dumps([tokenizer.encode(text, add_special_tokens=False).ids
                   for text in json.load(sys.stdin)]))
+"""
+PEAK_OF_CHILD = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
@@ -185,10 +189,11 @@ def memory_does_not_grow_with_the_text(place):
 
     def peak(times):
         (place / "text.txt").write_text(text * times)
-        made(tokenizer, place / "text.txt", "-o", place / "t.tok")
-        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK_OF_CHILD, SCRIPT, tokenizer, place / "text.txt", "-o",
+             place / "t.tok"], text=True, capture_output=True, check=True, timeout=LIMIT_S)
+        return int(done.stdout.split()[-1])
 
-    # The largest of all children so far: only the last one can raise it.
     small = peak(75)
     large = peak(300)
     require(large < small * 1.25 + 10_000, f"{small} KiB with 1.5 MB of text, {large} with 6 MB")

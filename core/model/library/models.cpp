@@ -26,8 +26,8 @@ const TorchArchitecture& torch_architecture_of(const ModelShape& shape) {
 }
 
 Result<std::unique_ptr<StackModel>> make_stack(const ModelShape& shape, const ModelOptions& options,
-                                               std::span<std::uint16_t> parameters,
-                                               at::Device device, io::PinnedMemory* pinned) {
+                                               const ParameterSpan& parameters, at::Device device,
+                                               io::PinnedMemory* pinned) {
   RETURN_IF_ERROR(check_trainable(shape));
   return make_stack_model(torch_architecture_of(shape), shape, options, parameters, device, pinned);
 }
@@ -42,14 +42,14 @@ BuiltModel built_of(std::unique_ptr<StackModel> stack) {
 }
 
 Result<BuiltModel> make(const ModelShape& shape, const ModelOptions& options,
-                        std::span<std::uint16_t> parameters) {
+                        const ParameterSpan& parameters) {
   ASSIGN_OR_RETURN(std::unique_ptr<StackModel> stack,
                    make_stack(shape, options, parameters, at::kCPU, nullptr));
   return built_of(std::move(stack));
 }
 
 Result<BuiltModel> make_on(const OpenedDevice& opened, const ModelShape& shape,
-                           const ModelOptions& options, std::span<std::uint16_t> parameters,
+                           const ModelOptions& options, const ParameterSpan& parameters,
                            const LaunchRegion& region) {
   ASSIGN_OR_RETURN(std::unique_ptr<StackModel> stack,
                    make_stack(shape, options, parameters, opened.device, opened.pinned.get()));
@@ -75,7 +75,7 @@ MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
     items.push_back(std::move(item));
   items.push_back(
       {"pieces of the loss",
-       launched_piece_bytes(std::min(options.batch * options.sequence, kHeadChunkTokens),
+       launched_piece_bytes(std::min(options.batch * options.sequence, head_chunk_tokens(shape.vocabulary)),
                             shape.vocabulary, opened.device)});
   return items;
 }
@@ -100,7 +100,7 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
 
 ComputeMemory host_compute_memory(const ModelShape& shape, const ModelOptions& options) {
   const bool widens = widens_products(dtype_of(options.compute), at::kCPU);
-  return compute_memory(shape, options, widens ? Products::widened : Products::of_16_bits);
+  return compute_memory(shape, options, widens ? Products::widened : Products::as_they_are);
 }
 
 ModelFactory host_factory() { return {.make = make, .memory = memory}; }
@@ -112,7 +112,7 @@ Result<ModelFactory> model_factory(const std::string& device, std::int64_t memor
   ASSIGN_OR_RETURN(const OpenedDevice opened, open_device({name, memory_cap_bytes, thread_count}));
   ModelFactory factory;
   factory.make = [opened, region](const ModelShape& shape, const ModelOptions& options,
-                                  std::span<std::uint16_t> parameters) {
+                                  const ParameterSpan& parameters) {
     return make_on(opened, shape, options, parameters, region);
   };
   factory.memory = [opened](const ModelShape& shape, const ModelOptions& options) {

@@ -3,6 +3,7 @@
 #include <ATen/ops/from_blob.h>
 
 #include "core/model/torch/check.h"
+#include "core/model/torch/dtype.h"
 
 namespace sluice::model {
 namespace {
@@ -35,14 +36,15 @@ void view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat,
   views.layers[index_of(layer)] = std::move(fresh);
 }
 
-FlatViews view_flat(const FlatLayout& layout, at::ScalarType dtype,
-                    std::span<std::uint16_t> parameters) {
-  CHECK_EQ(static_cast<std::int64_t>(parameters.size()), layout.parameter_count);
+FlatViews view_flat(const FlatLayout& layout, const ParameterSpan& parameters) {
+  CHECK_EQ(parameters.size(), layout.parameter_count);
   FlatViews views;
   for (std::int32_t l = 0; l < layout.layer_count(); ++l) {
     const LayerRange& range = layout.layer(LayerId{l});
     view_layer(layout, LayerId{l},
-               at::from_blob(parameters.data() + range.first, {range.count}, dtype), views);
+               at::from_blob(parameters.subspan(range.first, range.count).data(), {range.count},
+                             dtype_of(parameters.kind())),
+               views);
   }
   return views;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The flat 16-bit array seen as tensors, layer by layer. They are views: what is written into the
-// array is what the next forward reads.
+// The flat array of parameters seen as tensors, layer by layer. They are views: what is written
+// into the array is what the next forward reads.
 //
 // Thread contract: plain data.
 
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/parameter_span.h"
 #include "core/model/flat_layout.h"
 
 namespace sluice::model {
@@ -44,7 +45,6 @@ struct FlatViews {
 void view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat, FlatViews& views);
 
 // All layers', of an array in host memory.
-FlatViews view_flat(const FlatLayout& layout, at::ScalarType dtype,
-                    std::span<std::uint16_t> parameters);
+FlatViews view_flat(const FlatLayout& layout, const ParameterSpan& parameters);
 
 }  // namespace sluice::model

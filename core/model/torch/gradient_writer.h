@@ -13,7 +13,7 @@
 
 namespace sluice::model {
 
-// The caller's array as one flat tensor; `dtype` is that of 16-bit gradients.
+// The caller's array as one flat tensor; `dtype` is that of the parameters.
 at::Tensor flat_tensor(const LayerGradient& gradient, at::ScalarType dtype);
 
 class GradientWriter {

@@ -12,7 +12,7 @@ using torch::autograd::variable_list;
 
 struct Normalised : torch::autograd::Function<Normalised> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, double epsilon) {
-    at::Tensor wide = x.to(at::kFloat);
+    at::Tensor wide = x.to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
     const at::Tensor scale = at::rsqrt(wide.square().mean({-1}, /*keepdim=*/true).add_(epsilon));
     context->save_for_backward({x, scale});
     return wide.mul_(scale).to(x.scalar_type());

@@ -37,7 +37,7 @@ std::vector<at::Tensor> constants_of(const TorchArchitecture& architecture, cons
 }  // namespace
 
 StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& shape,
-                       const ModelOptions& options, std::span<std::uint16_t> parameters,
+                       const ModelOptions& options, const ParameterSpan& parameters,
                        at::Device device, io::PinnedMemory* pinned)
     : architecture_(architecture),
       shape_(shape),
@@ -45,13 +45,13 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       layout_(shape.flat_layout()),
       parameters_(parameters),
       device_(device),
-      block_memory_{device, nullptr, std::as_bytes(parameters), {}},
-      host_views_(view_flat(layout_, dtype_of(options.compute), parameters)),
+      block_memory_{device, nullptr, parameters.bytes(), {}},
+      host_views_(view_flat(layout_, parameters)),
       threads_(options.thread_count),
       output_gradient_({.vocabulary = shape.vocabulary,
                         .hidden = shape.hidden,
                         .like = parameters_on(device, options),
-                        .parts = head_is_one_product(options) ? OutputGradient::Parts::one
+                        .parts = head_is_one_product(shape.vocabulary, options) ? OutputGradient::Parts::one
                                                               : OutputGradient::Parts::several,
                         .waits = !shape.has_own_output_table()}),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
@@ -167,8 +167,9 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   micro.numbers.look_at(room(micro_step).numbers.on_device);
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
-  for (std::int64_t first = 0; first < micro.window.tokens(); first += kHeadChunkTokens) {
-    const std::int64_t count = std::min(kHeadChunkTokens, micro.window.tokens() - first);
+  const std::int64_t chunk = head_chunk_tokens(shape_.vocabulary);
+  for (std::int64_t first = 0; first < micro.window.tokens(); first += chunk) {
+    const std::int64_t count = std::min(chunk, micro.window.tokens() - first);
     micro.head_chunks.push_back({first, count});
   }
   micro.logits = room(micro_step).logits;
@@ -181,7 +182,8 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
 at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
                                  const FlatViews& views) const {
   if (layer == head()) return architecture_.head(x, views.head(), shape_);
-  return architecture_.block(x, views.of(layer), {shape_, window, views.constants});
+  return architecture_.block(x, views.of(layer),
+                             {shape_, window, views.constants, index_of(layer) - 1});
 }
 
 const at::Tensor& StackModel::output_table(const FlatViews& views) const {
@@ -429,7 +431,7 @@ Status check_options(const ModelShape& shape, const ModelOptions& options) {
 Result<std::unique_ptr<StackModel>> make_stack_model(const TorchArchitecture& architecture,
                                                      const ModelShape& shape,
                                                      const ModelOptions& options,
-                                                     std::span<std::uint16_t> parameters,
+                                                     const ParameterSpan& parameters,
                                                      at::Device device, io::PinnedMemory* pinned) {
   RETURN_IF_ERROR(check_options(shape, options));
   RETURN_IF_ERROR(ComputeThreads(options.thread_count).check_startable());

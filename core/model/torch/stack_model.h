@@ -34,12 +34,12 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
  public:
   // `device`: where it computes. On one with memory of its own a layer is there once it is bound.
   StackModel(const TorchArchitecture& architecture, const ModelShape& shape,
-             const ModelOptions& options, std::span<std::uint16_t> parameters, at::Device device,
+             const ModelOptions& options, const ParameterSpan& parameters, at::Device device,
              io::PinnedMemory* pinned);
 
   const FlatLayout& layout() const override { return layout_; }
-  Float16Kind parameter_kind() const override { return options_.compute; }
-  std::span<std::uint16_t> parameters() override { return parameters_; }
+  ParameterKind parameter_kind() const override { return options_.compute; }
+  ParameterSpan parameters() override { return parameters_; }
 
   Status set_batch(int micro_step, const TokenBatch& batch, BatchUse use) override;
   Status forward(LayerId layer, int micro_step) override;
@@ -75,7 +75,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     at::Tensor input;
     at::Tensor output;
   };
-  struct HeadChunk {  // of at most kHeadChunkTokens tokens
+  struct HeadChunk {  // of at most head_chunk_tokens()
     std::int64_t first = 0;
     std::int64_t count = 0;
   };
@@ -141,7 +141,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   ModelShape shape_;
   ModelOptions options_;
   FlatLayout layout_;
-  std::span<std::uint16_t> parameters_;
+  ParameterSpan parameters_;
   at::Device device_;
   std::optional<StagingMemory> staging_;  // beside a device
   BlockMemory block_memory_;
@@ -153,13 +153,13 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   std::vector<MicroBatch> micro_batches_;
 };
 
-// `parameters` is the caller's flat 16-bit array, which outlives the model; so does `pinned`, the
+// `parameters` is the caller's flat array, which outlives the model; so does `pinned`, the
 // host's memory beside a device, null in host memory. Errors: ErrorCode::config for what the shape
 // does not have; those of libtorch.
 Result<std::unique_ptr<StackModel>> make_stack_model(const TorchArchitecture& architecture,
                                                      const ModelShape& shape,
                                                      const ModelOptions& options,
-                                                     std::span<std::uint16_t> parameters,
+                                                     const ParameterSpan& parameters,
                                                      at::Device device, io::PinnedMemory* pinned);
 
 }  // namespace sluice::model

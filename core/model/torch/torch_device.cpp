@@ -43,7 +43,7 @@ std::int64_t largest_after_first(const FlatLayout& layout) {
 }
 
 std::int64_t gradient_element_bytes(const ModelOptions& options) {
-  return options.micro_step_count > 1 ? 4 : 2;
+  return options.micro_step_count > 1 ? 4 : bytes_of(options.compute);
 }
 
 }  // namespace
@@ -55,14 +55,16 @@ MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& op
   const std::int64_t widened =
       widens_products(dtype_of(options.compute), device) ? 2 * kWidenedBytes : 0;
   const DeviceOwnMemory own = own_memory_of(device);
-  return {{"tables, used by the first layer and the last", layout.layers.front().count * 2},
-          {"parameters of 2 layers", 2 * (largest_after_first(layout) * 2 + kLineBytes)},
-          {"gradients of 2 layers",
-           2 * (layout.largest_layer_elements() * gradient_element_bytes(options) + kLineBytes)},
-          {"tokens", options.micro_step_count * batch_bytes(tokens)},
-          {"pieces of widened products", widened},
-          {"workspaces of products", own.workspace_bytes},
-          {"segments that are not full", own.segment_bytes}};
+  const std::int64_t element_bytes = bytes_of(options.compute);
+  return {
+      {"tables, used by the first layer and the last", layout.layers.front().count * element_bytes},
+      {"parameters of 2 layers", 2 * (largest_after_first(layout) * element_bytes + kLineBytes)},
+      {"gradients of 2 layers",
+       2 * (layout.largest_layer_elements() * gradient_element_bytes(options) + kLineBytes)},
+      {"tokens", options.micro_step_count * batch_bytes(tokens)},
+      {"pieces of widened products", widened},
+      {"workspaces of products", own.workspace_bytes},
+      {"segments that are not full", own.segment_bytes}};
 }
 
 at::Tensor TorchDevice::Place::flat(const LayerRange& layer, at::ScalarType dtype) const {
@@ -104,9 +106,10 @@ void TorchDevice::take_memory() {
     name_memory(opened_.device, place.memory.data_ptr(), name);
   };
   const FlatLayout& layout = model_.layout();
-  take(tables_, layout.layers.front().count * 2, "the tables");
+  const std::int64_t element_bytes = bytes_of(model_.parameter_kind());
+  take(tables_, layout.layers.front().count * element_bytes, "the tables");
   for (const std::size_t i : {0U, 1U}) {
-    take(parameters_[i], largest_after_first(layout) * 2 + kLineBytes,
+    take(parameters_[i], largest_after_first(layout) * element_bytes + kLineBytes,
          fmt::format("parameters of layers in place {}", i));
     take(gradients_[i],
          layout.largest_layer_elements() *
@@ -154,13 +157,13 @@ Status TorchDevice::batch_in(int micro_step, BytePart part, WhenDone done) {
 
 Status TorchDevice::layer_in(LayerId layer, BytePart part, WhenDone done) {
   const LayerRange& range = model_.layout().layer(layer);
-  const auto* const from = reinterpret_cast<const std::byte*>(model_.parameters().data()) +
-                           range.first * 2 + part.first_byte;
+  const ParameterSpan parameters = model_.parameters().subspan(range.first, range.count);
+  const std::byte* const from = parameters.data() + part.first_byte;
   return streams_.copy(StreamRole::in, named("bringing parameters", layer),
                        in_region(layer,
                                  [&] {
                                    parameters_of(layer)
-                                       .bytes(range, 2, part)
+                                       .bytes(range, bytes_of(parameters.kind()), part)
                                        .copy_(bytes_in_host_memory(from, part.size_bytes),
                                               /*non_blocking=*/true);
                                  }),

@@ -16,7 +16,8 @@ const model::ModelShape kShape{"small", 4, 64, 2, 32, 256};
 
 ActivationPlan plan(const model::LayerActivations& activations, std::int64_t buffer_bytes = 0,
                     std::int64_t host_bytes = 0) {
-  return activation::plan_activations(kShape, activations, 4, 32, 3, buffer_bytes, host_bytes);
+  return activation::plan_activations(kShape, ParameterKind::bf16, activations, 4, 32, 3,
+                                      buffer_bytes, host_bytes);
 }
 
 }  // namespace

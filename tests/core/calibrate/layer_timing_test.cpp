@@ -29,11 +29,11 @@ struct Notes {
 
 class NotingModel final : public model::TrainableModel {
  public:
-  NotingModel(const model::ModelShape& shape, std::span<std::uint16_t> parameters, Notes& notes)
+  NotingModel(const model::ModelShape& shape, const ParameterSpan& parameters, Notes& notes)
       : name_(shape.name), layout_(shape.flat_layout()), parameters_(parameters), notes_(notes) {}
   const model::FlatLayout& layout() const override { return layout_; }
-  Float16Kind parameter_kind() const override { return Float16Kind::bf16; }
-  std::span<std::uint16_t> parameters() override { return parameters_; }
+  ParameterKind parameter_kind() const override { return parameters_.kind(); }
+  ParameterSpan parameters() override { return parameters_; }
   Status set_batch(int, const model::TokenBatch& batch, model::BatchUse) override {
     CHECK(std::ssize(batch.inputs) == batch.batch * batch.sequence);
     notes_.calls.push_back({name_, "batch", -1});
@@ -57,14 +57,14 @@ class NotingModel final : public model::TrainableModel {
  private:
   std::string name_;
   model::FlatLayout layout_;
-  std::span<std::uint16_t> parameters_;
+  ParameterSpan parameters_;
   Notes& notes_;
 };
 
 model::ModelFactory noting(Notes& notes) {
   model::ModelFactory factory;
   factory.make = [&notes](const model::ModelShape& shape, const model::ModelOptions& options,
-                          std::span<std::uint16_t> parameters) -> Result<model::BuiltModel> {
+                          const ParameterSpan& parameters) -> Result<model::BuiltModel> {
     notes.shapes.push_back(shape);
     notes.options.push_back(options);
     notes.thread = std::this_thread::get_id();

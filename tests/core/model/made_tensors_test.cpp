@@ -33,18 +33,26 @@ std::vector<MadeTensor> head_made(const ModelShape& shape) {
 
 std::int64_t kept_bytes(const ModelShape& shape, std::int32_t layer, std::int64_t tokens,
                         Activations choice = Activations::offload) {
-  const auto blocks = kept_block_bytes(shape, LayerId{layer}, 1, tokens, choice);
+  const auto blocks =
+      kept_block_bytes(shape, LayerId{layer}, 1, tokens, choice, ParameterKind::bf16);
   return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
 }
 
 TEST_CASE("a block of GPT-2 keeps 18 widths, 4 numbers a row, and a sum a row and head") {
   const ModelShape shape{"gpt2", 2, 768, 12, 1024, 50257};
-  CHECK(needed_bytes(block_made(shape)) == 18 * 768 * 2 + 4 * 2 + 12 * 4);
-  CHECK(needed_bytes(head_made(shape)) == 3 * 768 * 2 + 2 * 2);
-  CHECK(needed_bytes(embedding_made(shape)) == 0);
+  CHECK(needed_bytes(block_made(shape), ParameterKind::bf16) == 18 * 768 * 2 + 4 * 2 + 12 * 4);
+  CHECK(needed_bytes(head_made(shape), ParameterKind::bf16) == 3 * 768 * 2 + 2 * 2);
+  CHECK(needed_bytes(embedding_made(shape), ParameterKind::bf16) == 0);
   CHECK(made_widths(block_made(shape)) == 19 * 768);
-  CHECK(memory_bytes(block_made(shape)) == 19 * 768 * 2 + 4 * 4 + 12 * 4);
-  CHECK(kept_bytes(shape, 1, 64) == 64 * needed_bytes(block_made(shape)));
+  CHECK(memory_bytes(block_made(shape), ParameterKind::bf16) == 19 * 768 * 2 + 4 * 4 + 12 * 4);
+  CHECK(kept_bytes(shape, 1, 64) == 64 * needed_bytes(block_made(shape), ParameterKind::bf16));
+}
+
+TEST_CASE("in fp32 a block keeps four bytes a value, and the sums of attention as they were") {
+  const ModelShape shape{"gpt2", 2, 768, 12, 1024, 50257};
+  CHECK(needed_bytes(block_made(shape), ParameterKind::fp32) == 18 * 768 * 4 + 4 * 4 + 12 * 4);
+  CHECK(needed_bytes(head_made(shape), ParameterKind::fp32) == 3 * 768 * 4 + 2 * 4);
+  CHECK(memory_bytes(block_made(shape), ParameterKind::fp32) == 19 * 768 * 4 + 4 * 4 + 12 * 4);
 }
 
 TEST_CASE("a block of LLaMA 13B keeps 10 widths of the model and 4 of its MLP") {
@@ -54,7 +62,7 @@ TEST_CASE("a block of LLaMA 13B keeps 10 widths of the model and 4 of its MLP") 
   const ModelShape shape = llama_13b();
   const std::int64_t token_bytes = (10 * 5120 + 4 * 13824) * 2 + 2 * 4 + 40 * 4;
   CHECK(token_bytes == 213'160);
-  CHECK(needed_bytes(block_made(shape)) == token_bytes);
+  CHECK(needed_bytes(block_made(shape), ParameterKind::bf16) == token_bytes);
   CHECK(kept_bytes(shape, 1, 4096) == 4096 * token_bytes);
   CHECK(kept_bytes(shape, 40, 4096) == 4096 * token_bytes);
   CHECK(kept_bytes(shape, 1, 4096, Activations::offload_inputs) == 4096 * 5120 * 2);
@@ -62,18 +70,20 @@ TEST_CASE("a block of LLaMA 13B keeps 10 widths of the model and 4 of its MLP") 
   CHECK(kept_bytes(shape, 41, 4096) == 4096 * (3 * 5120 * 2 + 4));
   CHECK(kept_bytes(shape, 0, 4096) == 0);
   // In memory the output stands for the input, and attention's result is there as rows, too.
-  CHECK(memory_bytes(block_made(shape)) == (11 * 5120 + 4 * 13824) * 2 + 2 * 4 + 40 * 4);
+  CHECK(memory_bytes(block_made(shape), ParameterKind::bf16) ==
+        (11 * 5120 + 4 * 13824) * 2 + 2 * 4 + 40 * 4);
 }
 
 TEST_CASE("fewer heads of keys and values keep less, wide heads and their norms more") {
   ModelShape shape = llama_13b();
   shape.kv_heads = 8;
-  CHECK(needed_bytes(block_made(shape)) == (8 * 5120 + 2 * 1024 + 4 * 13824) * 2 + 2 * 4 + 40 * 4);
+  CHECK(needed_bytes(block_made(shape), ParameterKind::bf16) ==
+        (8 * 5120 + 2 * 1024 + 4 * 13824) * 2 + 2 * 4 + 40 * 4);
   shape.head_dim = 256;  // queries and attention's result are 10240 wide, keys and values 2048
-  CHECK(needed_bytes(block_made(shape)) ==
+  CHECK(needed_bytes(block_made(shape), ParameterKind::bf16) ==
         (6 * 5120 + 2 * 10240 + 2 * 2048 + 4 * 13824) * 2 + 2 * 4 + 40 * 4);
   shape.qk_norm = true;  // what goes into the norms of heads, and what is normalised
-  CHECK(needed_bytes(block_made(shape)) ==
+  CHECK(needed_bytes(block_made(shape), ParameterKind::bf16) ==
         (6 * 5120 + 4 * 10240 + 4 * 2048 + 4 * 13824) * 2 + (2 + 40 + 8) * 4 + 40 * 4);
 }
 
@@ -81,11 +91,12 @@ TEST_CASE("bert, bloom and vit keep GPT-2's widths; bert's head and the embeddin
   for (const ModelShape& shape : small_shapes()) {
     if (shape.family == Family::llama) continue;
     INFO(family_name(shape.family));
-    CHECK(needed_bytes(block_made(shape)) == 18 * 8 * 2 + 4 * 2 + 2 * 4);
+    CHECK(needed_bytes(block_made(shape), ParameterKind::bf16) == 18 * 8 * 2 + 4 * 2 + 2 * 4);
     const bool is_bert = shape.family == Family::bert;
-    CHECK(needed_bytes(head_made(shape)) == (is_bert ? 5 : 3) * 8 * 2 + 2 * 2);
+    CHECK(needed_bytes(head_made(shape), ParameterKind::bf16) == (is_bert ? 5 : 3) * 8 * 2 + 2 * 2);
     const bool has_norm = is_bert || shape.family == Family::bloom;
-    CHECK(needed_bytes(embedding_made(shape)) == (has_norm ? 2 * 8 * 2 + 2 * 2 : 0));
+    CHECK(needed_bytes(embedding_made(shape), ParameterKind::bf16) ==
+          (has_norm ? 2 * 8 * 2 + 2 * 2 : 0));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/float16.h"
 #include "base/split_mix.h"
 #include "core/model/trainable_model.h"
 #include "tests/conformance.h"
@@ -115,7 +116,7 @@ inline std::vector<std::uint16_t> step_into_16bit(TrainableModel& model, const T
 inline Gradient widened(TrainableModel& model, const std::vector<std::uint16_t>& values) {
   Gradient wide;
   for (const std::uint16_t value : values)
-    wide.push_back(float_from_float16(model.parameter_kind(), value));
+    wide.push_back(float_from_float16(float16_kind(model.parameter_kind()), value));
   return wide;
 }
 
@@ -137,7 +138,7 @@ constexpr double kRounding = 0.02;
 inline void check_layout(const ModelMaker& maker) {
   const auto held = maker.make(1);
   const FlatLayout& layout = held->model->layout();
-  CHECK(held->model->parameters().data() == held->parameters.data());
+  CHECK(held->model->parameters().values_16bit().data() == held->parameters.data());
   CHECK(std::ssize(held->model->parameters()) == layout.parameter_count);
   std::int64_t next = 0;
   for (std::int32_t layer = 0; layer < layout.layer_count(); ++layer) {
@@ -230,7 +231,7 @@ inline void check_parameters_read(const ModelMaker& maker) {
   // As the offload does: updated parameters of both models come back in place, of one after a step.
   for (HeldModel* each : {held.get(), other.get()}) {
     for (std::uint16_t& value : each->parameters) {
-      const Float16Kind kind = each->model->parameter_kind();
+      const Float16Kind kind = float16_kind(each->model->parameter_kind());
       value = float16_from_float(kind, 0.75f * float_from_float16(kind, value));
     }
   }

@@ -18,7 +18,16 @@
 #include <random>
 #include <set>
 
+#include "core/csd/device_factory.h"
 #include "core/offload/assembly.h"
+#include "core/offload/assembly_plan.h"
+#include "core/offload/offload.h"
+#include "core/offload/offload_memory.h"
+#include "core/offload/parameter_carrier.h"
+#include "core/offload/speculation.h"
+#include "core/offload/state_cache.h"
+#include "core/offload/state_versions.h"
+#include "core/offload/step_gradients.h"
 #include "core/runtime/clocks.h"
 #include "core/train/gradient_work.h"
 #include "core/train/layer_traffic.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/float16.h"
 #include "core/optimizer/gradient_stats.h"
 #include "tests/core/optimizer/inputs.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/float16.h"
 #include "tests/core/optimizer/inputs.h"
 
 namespace sluice::optimizer {

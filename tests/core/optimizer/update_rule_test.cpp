@@ -7,6 +7,7 @@
 #include <thread>
 #include <tuple>
 
+#include "base/float16.h"
 #include "tests/core/optimizer/inputs.h"
 
 namespace sluice::optimizer {

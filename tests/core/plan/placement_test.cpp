@@ -29,7 +29,7 @@ std::string placement_with(const std::vector<std::string>& settings) {
 
 TEST_CASE("all that may be in memory is said to be there") {
   CHECK(placement_with({"method=host", "gradient_tier=memory", "state_cache=100MB"}) ==
-        "16-bit parameters: host memory, 6.52 MB; gradients: host memory; optimizer state: drives, "
+        "parameters: host memory, 6.52 MB; gradients: host memory; optimizer state: drives, "
         "39.1 MB, 39.1 MB of it also in host memory; activations: where they are computed");
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("each tensor that lies on the drives is said to, with what of it is in
   const std::string text =
       placement_with({"method=csd", "parameter_tier=storage", "density=0.01", "state_cache=5MB",
                       "activations=offload", "activation_buffer=1MiB"});
-  CHECK(text.find("16-bit parameters: drives, 6.52 MB, at most ") == 0);
+  CHECK(text.find("parameters: drives, 6.52 MB, at most ") == 0);
   CHECK(text.find("gradients: drives (0.01 of the elements); ") != text.npos);
   CHECK(text.find("of it also in the devices' memory; ") != text.npos);
   CHECK(text.find("activations: drives, ") != text.npos);

@@ -156,8 +156,7 @@ TEST_CASE("a rank has its part of the formula's bytes, for every triple of 2x4")
                                       : 0;
       const std::int64_t padding = plan->geometry.subgroup_elements;
       const std::int64_t held =
-          bytes_of(*plan, plan->share.is_gathered() ? "16-bit parameters of this rank"
-                                                    : "16-bit parameters");
+          bytes_of(*plan, plan->share.is_gathered() ? "parameters of this rank" : "parameters");
       CHECK(std::abs(held - 2 * whole / triple.parameters.size()) <= 2 * (blocks + 1));
       const std::int64_t owned = plan->geometry.parameter_count;
       CHECK(std::abs(12 * owned - 12 * whole / triple.state.size()) <= 12 * (blocks + padding));

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/csd/device_memory.h"
-#include "core/offload/assembly.h"
+#include "core/offload/assembly_plan.h"
 #include "core/offload/offload_memory.h"
 #include "core/plan/run_plan.h"
 

@@ -128,7 +128,7 @@ class CountingFile {
 
 inline Operation charged_transfer(const platform::Platform& platform, std::int64_t size_bytes) {
   Operation operation;
-  operation.label.stage = Stage::state_read;
+  operation.label.stage = stages::Stage::state_read;
   operation.label.device = DeviceId{0};
   operation.label.size_bytes = size_bytes;
   operation.cost.route = platform.devices[0].host_route;

@@ -1,5 +1,6 @@
 // A model with groups of parameters, a frozen tensor and a tied one, in a session: to the bit the
-// same in whatever order another thread sends its gradients, and what plain AdamW makes of it.
+// same in whatever order another thread sends its gradients, and what plain AdamW makes of it; with
+// parameters of fp32, to the bit what the rule's definition makes of it.
 
 #include <algorithm>
 #include <array>
@@ -7,10 +8,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "base/float16.h"
+#include "core/optimizer/update_rule.h"
 #include "core/session/session.h"
 #include "core/session/tensor_table.h"
 #include "tests/core/session/open_session.h"
@@ -62,10 +65,17 @@ float as_float(std::uint16_t bf16) {
 
 using ModelValues = std::array<std::vector<float>, kTensorCount>;
 
-ModelValues model_parameters(Session& session) {
+enum class In : std::uint8_t { bf16, fp32 };
+
+ModelValues model_parameters(Session& session, In precision = In::bf16) {
   ModelValues values;
   for (std::size_t tensor = 0; tensor < kTensorCount; ++tensor) {
     REQUIRE(session.wait(tensor).ok());
+    if (precision == In::fp32) {
+      const std::span<const float> found = session.parameters_fp32(tensor);
+      values[tensor].assign(found.begin(), found.end());
+      continue;
+    }
     for (const std::uint16_t value : session.parameters(tensor)) {
       values[tensor].push_back(as_float(value));
     }
@@ -150,10 +160,10 @@ void send_all(Session& session, const ModelValues& gradients,
 }
 
 void train_model(Session& session, std::int64_t until,
-                 std::vector<std::size_t> (*order)(std::int64_t)) {
+                 std::vector<std::size_t> (*order)(std::int64_t), In precision = In::bf16) {
   while (session.step() < until) {
     const std::int64_t step = session.step();
-    send_all(session, model_gradients(model_parameters(session), step), order(step));
+    send_all(session, model_gradients(model_parameters(session, precision), step), order(step));
     REQUIRE(problem(session.take_step({.lr = kLr})) == "");
   }
 }
@@ -189,7 +199,95 @@ struct PlainAdamW {
   std::array<std::vector<double>, kTensorCount> weights, exp_avg, exp_avg_sq;
 };
 
+// The definition of AdamW (core/optimizer/update_rule.h) on arrays of its own.
+struct ReferenceAdamW {
+  ReferenceAdamW() {
+    for (std::size_t tensor = 0; tensor < kTensorCount; ++tensor) {
+      const std::int64_t count = session::element_count(kModelTensors[tensor]);
+      for (std::int64_t i = 0; i < count; ++i) {
+        weights[tensor].push_back(first_weight(tensor, i));
+      }
+      exp_avg[tensor].assign(weights[tensor].size(), 0);
+      exp_avg_sq[tensor].assign(weights[tensor].size(), 0);
+    }
+  }
+
+  void step(std::size_t tensor, const std::vector<float>& gradient, std::int64_t t) {
+    const GroupRates& rates = kModelGroups[kModelTensors[tensor].group];
+    optimizer::UpdateOptions update = optimizer::default_options(optimizer::RuleKind::adamw);
+    update.lr = rates.lr.value_or(kLr);
+    update.weight_decay = *rates.weight_decay;
+    optimizer::UpdateArrays arrays;
+    arrays.element_count = std::ssize(gradient);
+    arrays.state = {weights[tensor].data(), exp_avg[tensor].data(), exp_avg_sq[tensor].data()};
+    arrays.gradient = gradient.data();
+    optimizer::update_reference(optimizer::update_scalars(update, t, 1), arrays);
+  }
+
+  ModelValues weights, exp_avg, exp_avg_sq;
+};
+
+// What moves the bytes of a session with parameters of fp32.
+const std::vector<std::vector<std::string>> kWaysInFp32 = {
+    {"method=host", "pipeline=serial"},
+    {"method=host", "gradient_tier=memory", "state_cache=60KB", "commit_every=3"},
+    {"method=csd"},
+    {"method=csd", "wire=native", "pipeline=handover", "devices=1"},
+    {"method=csd", "io_engine=posix", "buffers=1", "device_map=3,1"}};
+
+std::vector<std::string> in_fp32(const std::vector<std::string>& way) {
+  std::vector<std::string> settings = {"precision=fp32", "max_grad_norm=0"};
+  settings.insert(settings.end(), way.begin(), way.end());
+  return settings;
+}
+
 }  // namespace
+
+TEST_CASE("parameters of fp32 are, bit by bit, what the rule's definition makes of them") {
+  for (const std::vector<std::string>& way : kWaysInFp32) {
+    INFO(way.front() << " " << way.back());
+    const TestFolder folder;
+    ReferenceAdamW reference;
+    // Gone on with in between.
+    for (const std::int64_t until : {3, 7}) {
+      auto session = opened(model_request(folder.path(), in_fp32(way)));
+      while (session->step() < until) {
+        const std::int64_t step = session->step();
+        const ModelValues found = model_parameters(*session, In::fp32);
+        for (const std::size_t tensor : in_list_order(step)) {
+          REQUIRE(found[tensor] == reference.weights[tensor]);
+        }
+        REQUIRE(found[kHead] == found[kEmbedding]);
+        for (std::size_t i = 0; i < kHidden; ++i) {
+          REQUIRE(found[kGain][i] == first_weight(kGain, static_cast<std::int64_t>(i)));
+        }
+        const ModelValues gradients = model_gradients(found, step);
+        for (const std::size_t tensor : in_list_order(step)) {
+          reference.step(tensor, gradients[tensor], step + 1);
+        }
+        send_all(*session, gradients, in_any_order(step));
+        REQUIRE(problem(session->take_step({.lr = kLr})) == "");
+      }
+      const ModelValues found = model_parameters(*session, In::fp32);
+      CHECK(found[kEmbedding] == reference.weights[kEmbedding]);
+      CHECK(found[kShift] == reference.weights[kShift]);
+      REQUIRE(problem(session->close()) == "");
+    }
+  }
+}
+
+TEST_CASE("parameters of fp32 have the same bits however they are offloaded") {
+  std::optional<std::string> first;
+  for (const std::vector<std::string>& way : kWaysInFp32) {
+    INFO(way.front() << " " << way.back());
+    const TestFolder folder;
+    auto session = opened(model_request(folder.path(), in_fp32(way)));
+    train_model(*session, 5, in_any_order, In::fp32);
+    REQUIRE(problem(session->close()) == "");
+    if (!first) first = digest_in(folder.path());
+    CHECK(digest_in(folder.path()) == *first);
+  }
+}
 
 TEST_CASE("groups of a model with frozen and tied tensors are updated as plain AdamW does") {
   const TestFolder folder;
@@ -274,7 +372,8 @@ TEST_CASE("no subgroup has tensors of two groups, and small groups are padded by
   CHECK(table->layout().tensors[2].first == 2 * 4096);
   CHECK(table->layer(kHead) == table->layer(kEmbedding));
   CHECK(table->layer(kGain) == kNoLayer);
-  CHECK(table->frozen_bytes() == 2 * kHidden);
+  CHECK(table->frozen_bytes(ParameterKind::bf16) == 2 * kHidden);
+  CHECK(table->frozen_bytes(ParameterKind::fp32) == 4 * kHidden);
   const auto large = session::TensorTable::make(model_request("unused"), 1 << 20);
   REQUIRE(problem(large) == "");
   CHECK(large->subgroup_elements() == 4 * 2048);

@@ -18,7 +18,7 @@ StepPlan fp16_plan() {
                    .loss_scale_good_steps = 2,
                    .seed = 3,
                    .data_position = 80};
-  plan.precision = Float16Kind::fp16;
+  plan.precision = ParameterKind::fp16;
   plan.max_grad_norm = 1;
   plan.micro_step_count = 4;
   plan.sample_count = 16;
@@ -77,7 +77,7 @@ TEST_CASE(
 
 TEST_CASE("bf16 has no loss scale to change") {
   StepPlan plan = fp16_plan();
-  plan.precision = Float16Kind::bf16;
+  plan.precision = ParameterKind::bf16;
   plan.position.loss_scale = 1;
   CHECK(position_after(plan, {.norm = 1, .finite = true}).loss_scale_good_steps == 2);
   CHECK(position_after(plan, {.norm = NAN, .finite = false}).loss_scale == 1);

@@ -55,7 +55,7 @@ TEST_CASE("a run file sets what it names and leaves the rest at its default") {
   CHECK(config->resources.host_memory_bytes == std::int64_t{2} << 30);
   CHECK(config->resources.device_memory_bytes == 4096);
   CHECK(config->update.lr == 1.0);
-  CHECK(config->arithmetic.precision == Float16Kind::fp16);
+  CHECK(config->arithmetic.precision == ParameterKind::fp16);
   CHECK(config->offload.buffers == RunConfig().offload.buffers);
 }
 

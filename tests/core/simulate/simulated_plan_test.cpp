@@ -203,7 +203,8 @@ TEST_CASE("activations are all of a layer, its input, or nothing") {
   Drawn drawn(118);
   const ShardedRun run = drawn_request(drawn).run;
   const auto bytes = [&](const model::LayerActivations& activations) {
-    return shard::kept_activation_bytes(run.shape, run.batch, run.sequence, activations);
+    return shard::kept_activation_bytes(run.shape, run.precision, run.batch, run.sequence,
+                                        activations);
   };
   for (const char* text : {"keep", "recompute", "recompute:1,keep", "keep:1,recompute"}) {
     const auto activations = model::LayerActivations::parse(text);

@@ -232,14 +232,14 @@ class ArithmeticDevice final : public model::ComputeDevice {
                    model::TrainableModel& host, const ArithmeticDeviceOptions& how)
       : how_(how),
         host_(host),
-        parameters_(host.parameters().size()),
-        computing_(shape, options.micro_step_count, options.compute, parameters_),
-        element_bytes_(options.micro_step_count > 1 ? 4 : 2),
+        parameters_(static_cast<std::size_t>(host.parameters().size_bytes())),
+        computing_(shape, options.micro_step_count,
+                   {parameters_.data(), host.parameters().size(), options.compute}),
+        element_bytes_(options.micro_step_count > 1 ? 4 : bytes_of(options.compute)),
         batches_(static_cast<std::size_t>(options.micro_step_count)),
         gradient_work_(host.layout(),
-                       options.micro_step_count > 1           ? optimizer::GradientKind::fp32
-                       : options.compute == Float16Kind::bf16 ? optimizer::GradientKind::bf16
-                                                              : optimizer::GradientKind::fp16,
+                       options.micro_step_count > 1 ? optimizer::GradientKind::fp32
+                                                    : optimizer::gradient_kind(options.compute),
                        gradients_,
                        [this](bool out, model::WhenDone done, std::function<Status()> work) {
                          return start(out ? out_ : in_, std::move(done), std::move(work));
@@ -265,8 +265,7 @@ class ArithmeticDevice final : public model::ComputeDevice {
     return start(in_, std::move(done), [this, layer, part] {
       take_place(layer);
       const std::size_t first = first_byte(layer) + static_cast<std::size_t>(part.first_byte);
-      std::memcpy(reinterpret_cast<std::byte*>(parameters_.data()) + first,
-                  reinterpret_cast<const std::byte*>(host_.parameters().data()) + first,
+      std::memcpy(parameters_.data() + first, host_.parameters().data() + first,
                   static_cast<std::size_t>(part.size_bytes));
       return ok_status();
     });
@@ -353,7 +352,8 @@ class ArithmeticDevice final : public model::ComputeDevice {
     return make_error(ErrorCode::unsupported, "the test device keeps no blocks");
   }
   std::size_t first_byte(LayerId layer) const {
-    return static_cast<std::size_t>(host_.layout().layer(layer).first) * 2;
+    return static_cast<std::size_t>(host_.layout().layer(layer).first *
+                                    bytes_of(host_.parameter_kind()));
   }
   void take_place(LayerId layer) {
     if (index_of(layer) == 0) return;
@@ -361,15 +361,16 @@ class ArithmeticDevice final : public model::ComputeDevice {
     if (held == layer) return;
     if (held != kNoLayer) {
       const model::LayerRange& range = host_.layout().layer(held);
-      const auto first = parameters_.begin() + range.first;
-      std::fill(first, first + range.count, std::numeric_limits<std::uint16_t>::max());
+      const std::int64_t element_bytes = bytes_of(host_.parameter_kind());
+      const auto first = parameters_.begin() + range.first * element_bytes;
+      std::fill(first, first + range.count * element_bytes, std::byte{0xff});
     }
     held = layer;
   }
 
   ArithmeticDeviceOptions how_;
   model::TrainableModel& host_;
-  std::vector<std::uint16_t> parameters_;  // of all layers; two are held
+  std::vector<std::byte> parameters_;  // of all layers; two are held
   ArithmeticModel computing_;
   std::int64_t element_bytes_;
   std::vector<Batch> batches_;
@@ -386,13 +387,12 @@ class ArithmeticDevice final : public model::ComputeDevice {
 // The host's side of it: keeps what is to be brought.
 class ModelOnDevice final : public model::TrainableModel {
  public:
-  ModelOnDevice(const model::ModelShape& shape, Float16Kind kind,
-                std::span<std::uint16_t> parameters)
-      : layout_(shape.flat_layout()), kind_(kind), parameters_(parameters) {}
+  ModelOnDevice(const model::ModelShape& shape, const ParameterSpan& parameters)
+      : layout_(shape.flat_layout()), parameters_(parameters) {}
 
   const model::FlatLayout& layout() const override { return layout_; }
-  Float16Kind parameter_kind() const override { return kind_; }
-  std::span<std::uint16_t> parameters() override { return parameters_; }
+  ParameterKind parameter_kind() const override { return parameters_.kind(); }
+  ParameterSpan parameters() override { return parameters_; }
   Status set_batch(int micro_step, const model::TokenBatch& batch,
                    model::BatchUse /*use*/) override {
     device->keep_batch(micro_step, batch);
@@ -410,8 +410,7 @@ class ModelOnDevice final : public model::TrainableModel {
     return make_error(ErrorCode::internal, "the host was asked to compute beside a device");
   }
   model::FlatLayout layout_;
-  Float16Kind kind_;
-  std::span<std::uint16_t> parameters_;
+  ParameterSpan parameters_;
 };
 
 // `made`, where it is not null, is pointed at the device.
@@ -419,8 +418,8 @@ inline model::ModelFactory arithmetic_device_factory(const ArithmeticDeviceOptio
                                                      ArithmeticDevice** made = nullptr) {
   model::ModelFactory factory = arithmetic_factory();
   factory.make = [how, made](const model::ModelShape& shape, const model::ModelOptions& options,
-                             std::span<std::uint16_t> parameters) -> Result<model::BuiltModel> {
-    auto host = std::make_unique<ModelOnDevice>(shape, options.compute, parameters);
+                             const ParameterSpan& parameters) -> Result<model::BuiltModel> {
+    auto host = std::make_unique<ModelOnDevice>(shape, parameters);
     auto device = std::make_unique<ArithmeticDevice>(shape, options, *host, how);
     host->device = device.get();
     if (made != nullptr) *made = device.get();

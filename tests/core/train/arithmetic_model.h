@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/float16.h"
 #include "base/id_vector.h"
 #include "core/model/model_factory.h"
 #include "core/model/trainable_model.h"
@@ -16,22 +17,49 @@
 
 namespace sluice {
 
+// Parameters of a loop in memory, made of its master weights one by one.
+class PlainParameters {
+ public:
+  PlainParameters(std::size_t count, ParameterKind kind)
+      : bytes_(count * static_cast<std::size_t>(bytes_of(kind))),
+        all_(bytes_.data(), static_cast<std::int64_t>(count), kind) {}
+  PlainParameters(const PlainParameters&) = delete;
+  PlainParameters& operator=(const PlainParameters&) = delete;
+
+  const ParameterSpan& all() const { return all_; }
+  void put(const std::vector<float>& master_weights) {
+    for (std::size_t i = 0; i < master_weights.size(); ++i) {
+      if (has_16_bits(all_.kind())) {
+        const Float16Kind kind = float16_kind(all_.kind());
+        all_.values_16bit()[i] = float16_from_float(kind, master_weights[i]);
+      } else {
+        all_.values_fp32()[i] = master_weights[i];
+      }
+    }
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  ParameterSpan all_;
+};
+
 class ArithmeticModel final : public model::TrainableModel, private model::KeptBlocks {
  public:
-  ArithmeticModel(const model::ModelShape& shape, int micro_step_count, Float16Kind kind,
-                  std::span<std::uint16_t> parameters, model::LayerActivations activations = {})
+  ArithmeticModel(const model::ModelShape& shape, int micro_step_count,
+                  const ParameterSpan& parameters, model::LayerActivations activations = {})
       : layout_(shape.flat_layout()),
         vocabulary_(shape.vocabulary),
-        kind_(kind),
         parameters_(parameters),
+        has_16_bits_(has_16_bits(parameters.kind())),
+        kind_(has_16_bits_ ? float16_kind(parameters.kind()) : Float16Kind::bf16),
         activations_(std::move(activations)),
         kept_(shape.flat_layout().layers.size() * static_cast<std::size_t>(micro_step_count)),
         noise_(static_cast<std::size_t>(micro_step_count)),
         losses_(static_cast<std::size_t>(micro_step_count)) {}
 
   const model::FlatLayout& layout() const override { return layout_; }
-  Float16Kind parameter_kind() const override { return kind_; }
-  std::span<std::uint16_t> parameters() override { return parameters_; }
+  ParameterKind parameter_kind() const override { return parameters_.kind(); }
+  ParameterSpan parameters() override { return parameters_; }
 
   Status set_batch(int micro_step, const model::TokenBatch& batch,
                    model::BatchUse /*use*/) override {
@@ -74,6 +102,10 @@ class ArithmeticModel final : public model::TrainableModel, private model::KeptB
           ((differences != nullptr ? differences[i] : difference_at(range.first + i)) +
            noise * (static_cast<float>(static_cast<std::uint32_t>(range.first + i) % 13) - 6.0f)) *
           scale;
+      if (!has_16_bits_) {
+        into.values_fp32[i] += gradient;
+        continue;
+      }
       const std::uint16_t rounded = float16_from_float(kind_, gradient);
       if (into.values_16bit != nullptr) {
         into.values_16bit[i] = rounded;
@@ -152,13 +184,18 @@ class ArithmeticModel final : public model::TrainableModel, private model::KeptB
   // 32 bits: the remainder is most of what a parameter costs, and suites train many.
   float difference_at(std::int64_t i) const {
     const float pattern = (static_cast<float>(static_cast<std::uint32_t>(i) % 29) - 14.0f) * 0.01f;
-    return float_from_float16(kind_, parameters_[static_cast<std::size_t>(i)]) - pattern;
+    return value_at(i) - pattern;
+  }
+  float value_at(std::int64_t i) const {
+    if (!has_16_bits_) return reinterpret_cast<const float*>(parameters_.data())[i];
+    return float_from_float16(kind_, reinterpret_cast<const std::uint16_t*>(parameters_.data())[i]);
   }
 
   model::FlatLayout layout_;
   std::int64_t vocabulary_;
-  Float16Kind kind_;
-  std::span<std::uint16_t> parameters_;
+  ParameterSpan parameters_;
+  bool has_16_bits_;
+  Float16Kind kind_;  // where they have
   model::LayerActivations activations_;
   std::vector<Kept> kept_;  // by layer and micro-batch
   std::vector<float> noise_;
@@ -168,9 +205,9 @@ class ArithmeticModel final : public model::TrainableModel, private model::KeptB
 inline model::ModelFactory arithmetic_factory() {
   model::ModelFactory factory;
   factory.make = [](const model::ModelShape& shape, const model::ModelOptions& options,
-                    std::span<std::uint16_t> parameters) -> Result<model::BuiltModel> {
-    return model::BuiltModel{std::make_unique<ArithmeticModel>(
-        shape, options.micro_step_count, options.compute, parameters, options.activations)};
+                    const ParameterSpan& parameters) -> Result<model::BuiltModel> {
+    return model::BuiltModel{std::make_unique<ArithmeticModel>(shape, options.micro_step_count,
+                                                               parameters, options.activations)};
   };
   factory.memory = [](const model::ModelShape&, const model::ModelOptions&) {
     return MemoryItems{};

@@ -3,6 +3,7 @@
 
 #include "tests/core/train/arithmetic_model.h"
 
+#include "base/float16.h"
 #include "core/model/flat_layout.h"
 #include "tests/core/model/trainable_model_conformance.h"
 
@@ -19,8 +20,8 @@ TEST_CASE("the arithmetic model keeps what every model promises") {
     std::vector<float> values(static_cast<std::size_t>(layout.parameter_count));
     model::fill_initial(layout, 1, 0, values);
     for (const float value : values) held->parameters.push_back(float16_from_float(kind, value));
-    held->model =
-        std::make_unique<ArithmeticModel>(shape, micro_step_count, kind, held->parameters);
+    held->model = std::make_unique<ArithmeticModel>(shape, micro_step_count,
+                                                    ParameterSpan(held->parameters, kind));
     return held;
   };
   check_conformance(model::trainable_model_cases(), maker);

@@ -4,6 +4,10 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "core/offload/gradient_format.h"
+#include "core/offload/offload.h"
+#include "core/offload/step_gradients.h"
+#include "core/train/step_parts.h"
 #include "core/train/trainer.h"
 #include "tests/core/train/arithmetic_device.h"
 #include "tests/core/train/small_run.h"

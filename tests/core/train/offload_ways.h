@@ -13,7 +13,8 @@ namespace sluice {
 // "key=value" settings of one way.
 using OffloadWay = std::vector<std::string>;
 
-// method x pipeline x wire x gradient_tier x density x optimizer, but for what is refused.
+// method x pipeline x wire x gradient_tier x density x optimizer x precision, but for what is
+// refused.
 inline std::vector<OffloadWay> every_way_to_offload() {
   std::vector<OffloadWay> ways;
   for (const std::string method : {"host", "csd"}) {
@@ -23,9 +24,11 @@ inline std::vector<OffloadWay> every_way_to_offload() {
           if (method == "csd" && tier == "memory") continue;  // a device reads them from its drive
           for (const std::string density : {"1", "0.05"}) {
             for (const std::string optimizer : {"adamw", "sgd", "adagrad"}) {
-              ways.push_back({"method=" + method, "pipeline=" + pipeline, "wire=" + wire,
-                              "gradient_tier=" + tier, "density=" + density,
-                              "optimizer=" + optimizer});
+              for (const std::string precision : {"bf16", "fp32"}) {
+                ways.push_back({"method=" + method, "pipeline=" + pipeline, "wire=" + wire,
+                                "gradient_tier=" + tier, "density=" + density,
+                                "optimizer=" + optimizer, "precision=" + precision});
+              }
             }
           }
         }
@@ -47,7 +50,7 @@ inline std::set<SettingPair> pairs_of(const OffloadWay& way) {
 
 // As few of `ways` as have each pair of settings that occurs in them, or nearly so: each time the
 // way with most pairs that are still missing. Faults of a combination are nearly always those of
-// two settings, and 12 ways take a ninth of the time of 108.
+// two settings, and 12 ways take an 18th of the time of 216.
 inline std::vector<OffloadWay> ways_with_each_pair(const std::vector<OffloadWay>& ways) {
   std::set<SettingPair> missing;
   for (const OffloadWay& way : ways) missing.merge(pairs_of(way));

@@ -1,4 +1,4 @@
-// A run whose 16-bit parameters lie on the drives: the bits of one that has them in memory, each
+// A run whose parameters lie on the drives: the bits of one that has them in memory, each
 // byte counted, drives that fail and lie, nothing left behind.
 
 #include <algorithm>
@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 
+#include "core/offload/offload.h"
+#include "core/offload/parameter_carrier.h"
 #include "core/offload/parameter_store.h"
 #include "tests/core/train/arithmetic_device.h"
 #include "tests/core/train/file_requests.h"
@@ -31,11 +33,14 @@ const std::string kSwitch =
 
 // So little that backward reads a block again; later settings take its place.
 const std::vector<std::string> kStorage = {"parameter_tier=storage", "parameter_buffer=12288"};
+const std::vector<std::string> kStorageInFp32 = {"parameter_tier=storage",
+                                                 "parameter_buffer=24576"};
 
 // With parameter_tier=storage a run of these settings has the losses and the state of `plain`.
 void check_same(const Trained& plain, const std::vector<std::string>& settings) {
   const SmallRun fresh;
-  const auto trained = train_small(fresh, both(kStorage, settings));
+  const bool is_fp32 = std::ranges::find(settings, "precision=fp32") != settings.end();
+  const auto trained = train_small(fresh, both(is_fp32 ? kStorageInFp32 : kStorage, settings));
   INFO(fmt::format("{}", fmt::join(settings, " ")));
   INFO(message_of(trained));
   REQUIRE(trained.ok());
@@ -46,13 +51,14 @@ void check_same(const Trained& plain, const std::vector<std::string>& settings) 
 
 // Elements that backward reads again, counted apart from the carrier: forward leaves the highest
 // layers in the window, and the embedding stays.
-std::int64_t reread_elements(const model::FlatLayout& layout, std::int64_t buffer_bytes) {
+std::int64_t reread_elements(const model::FlatLayout& layout, ParameterKind kind,
+                             std::int64_t buffer_bytes) {
   std::size_t lowest = 1;  // in the window
   std::int64_t in_window_bytes = 0;
   for (std::size_t l = 1; l < layout.layers.size(); ++l) {
-    in_window_bytes += offload::page_bytes(layout.layers[l]);
+    in_window_bytes += offload::page_bytes(layout.layers[l], kind);
     for (; in_window_bytes > buffer_bytes; ++lowest) {
-      in_window_bytes -= offload::page_bytes(layout.layers[lowest]);
+      in_window_bytes -= offload::page_bytes(layout.layers[lowest], kind);
     }
   }
   std::int64_t elements = 0;
@@ -103,7 +109,8 @@ CountedParameters count_bytes(const std::vector<std::string>& settings) {
   counted.parameter_count = (*run)->plan().layout.parameter_count;
   counted.buffer_bytes =
       offload::plan_parameter_window((*run)->plan().layout, (*run)->plan().options).buffer_bytes;
-  counted.reread_elements = reread_elements((*run)->plan().layout, counted.buffer_bytes);
+  counted.reread_elements = reread_elements(
+      (*run)->plan().layout, (*run)->plan().options.parameter_kind, counted.buffer_bytes);
   counted.resident_peak_bytes = (*run)->session().offload().parameters().resident_peak_bytes();
   return counted;
 }
@@ -113,7 +120,7 @@ CountedParameters count_bytes(const std::vector<std::string>& settings) {
 TEST_CASE("parameters on the drives change no bit, however the state is offloaded") {
   std::map<std::string, Trained> plain;  // by what does change bits
   for (const OffloadWay& way : ways_to_offload()) {
-    const std::string numbers = way[4] + way[5];  // density and optimizer
+    const std::string numbers = way[4] + way[5] + way[6];  // density, optimizer, precision
     if (!plain.contains(numbers)) {
       const SmallRun files;
       const auto trained = train_small(files, way);
@@ -213,15 +220,19 @@ TEST_CASE("a resume makes the parameters' files anew, and goes on to the bit, th
 }
 
 TEST_CASE("a step writes each parameter once, and reads it once or twice: to the byte") {
-  for (const std::string buffer : {"parameter_buffer=0", "parameter_buffer=12288",
-                                   "parameter_buffer=16384", "parameter_buffer=1GiB"}) {
+  using Case = std::pair<std::string, std::string>;
+  for (const auto& [buffer, precision] :
+       {Case("parameter_buffer=0", "bf16"), Case("parameter_buffer=12288", "bf16"),
+        Case("parameter_buffer=16384", "bf16"), Case("parameter_buffer=1GiB", "bf16"),
+        Case("parameter_buffer=1GiB", "fp32"), Case("parameter_buffer=24576", "fp32")}) {
+    const std::int64_t bytes = precision == "fp32" ? 4 : 2;
     for (const OffloadWay& way : std::vector<OffloadWay>{
              {"method=csd", "steps=4"},
              {"method=csd", "wire=native", "pipeline=handover", "steps=4"},
              {"method=host", "pipeline=serial", "grad_accum_steps=2", "steps=4"},
              {"method=host", "clock=emulated", "time_scale=0.01", "steps=4"}}) {
-      INFO(fmt::format("{} {}", buffer, fmt::join(way, " ")));
-      const CountedParameters counted = count_bytes(both(way, {buffer}));
+      INFO(fmt::format("{} {} {}", buffer, precision, fmt::join(way, " ")));
+      const CountedParameters counted = count_bytes(both(way, {buffer, "precision=" + precision}));
       const std::int64_t all = counted.parameter_count;
       for (std::int32_t step = 0; step < 4; ++step) {
         INFO("step " << step);
@@ -229,10 +240,10 @@ TEST_CASE("a step writes each parameter once, and reads it once or twice: to the
           const auto found = counted.bytes.sums.find({step, stage});
           return found == counted.bytes.sums.end() ? 0 : found->second;
         };
-        CHECK(sum(Stage::parameter_write) == 2 * all);
+        CHECK(sum(Stage::parameter_write) == bytes * all);
         // The validation behind the last step reads them once more.
         const std::int64_t passes = step == 3 ? 2 : 1;
-        CHECK(sum(Stage::parameter_read) == 2 * (passes * all + counted.reread_elements));
+        CHECK(sum(Stage::parameter_read) == bytes * (passes * all + counted.reread_elements));
       }
       CHECK(counted.bytes.up_count == 0);
       CHECK(counted.resident_peak_bytes <= counted.buffer_bytes);
@@ -334,13 +345,15 @@ TEST_CASE("the memory plan has the window in place of all parameters") {
   };
   const auto config = files.config({});
   const auto plan = plan::plan_run(*config);
-  CHECK(item(needs("parameter_tier=memory"), "16-bit parameters") ==
-        2 * plan->layout.parameter_count);
-  const std::int64_t tables = offload::page_bytes(plan->layout.layers[0]);
-  CHECK(item(needs("parameter_buffer=16384"), "16-bit parameters") ==
-        2 * plan->layout.parameter_count);
+  CHECK(item(needs("precision=fp32"), "parameters") == 4 * plan->layout.parameter_count);
+  CHECK(item(needs("parameter_tier=memory"), "parameters") == 2 * plan->layout.parameter_count);
+  const std::int64_t tables = offload::page_bytes(plan->layout.layers[0], ParameterKind::bf16);
+  CHECK(item(needs("parameter_buffer=16384"), "parameters") == 2 * plan->layout.parameter_count);
   auto options = plan->options;
   options.parameters = offload::ParameterTier::storage;
   options.parameter_buffer_bytes = 12288;
   CHECK(offload::parameter_memory_bytes(plan->layout, options) == tables + 12288);
+  options.parameter_kind = ParameterKind::fp32;
+  CHECK(offload::parameter_memory_bytes(plan->layout, options) ==
+        offload::page_bytes(plan->layout.layers[0], ParameterKind::fp32) + 12288);
 }

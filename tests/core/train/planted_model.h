@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/float16.h"
 #include "tests/core/train/arithmetic_model.h"
 
 namespace sluice {
@@ -23,8 +24,8 @@ class PlantedModel final : public model::TrainableModel {
       : inner_(std::move(inner)), steps_(steps) {}
 
   const model::FlatLayout& layout() const override { return inner_->layout(); }
-  Float16Kind parameter_kind() const override { return inner_->parameter_kind(); }
-  std::span<std::uint16_t> parameters() override { return inner_->parameters(); }
+  ParameterKind parameter_kind() const override { return inner_->parameter_kind(); }
+  ParameterSpan parameters() override { return inner_->parameters(); }
   Status set_batch(int micro_step, const model::TokenBatch& batch, model::BatchUse use) override {
     if (micro_step == 0) step_ += 1;
     return inner_->set_batch(micro_step, batch, use);
@@ -41,7 +42,7 @@ class PlantedModel final : public model::TrainableModel {
     const float value =
         step.what == Planted::clipped ? 57'344.0F : std::numeric_limits<float>::infinity();
     if (into.values_16bit != nullptr) {
-      into.values_16bit[at] = float16_from_float(parameter_kind(), value);
+      into.values_16bit[at] = float16_from_float(float16_kind(parameter_kind()), value);
     } else {
       into.values_fp32[at] = value;
     }
@@ -67,7 +68,7 @@ inline model::ModelFactory planted_factory(const PlantedSteps& steps) {
   model::ModelFactory factory = arithmetic_factory();
   factory.make = [make = factory.make, &steps](
                      const model::ModelShape& shape, const model::ModelOptions& options,
-                     std::span<std::uint16_t> parameters) -> Result<model::BuiltModel> {
+                     const ParameterSpan& parameters) -> Result<model::BuiltModel> {
     ASSIGN_OR_RETURN(model::BuiltModel built, make(shape, options, parameters));
     built.model = std::make_unique<PlantedModel>(std::move(built.model), steps);
     return built;

@@ -55,10 +55,10 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
   memory.master_weights.resize(count);
   std::vector<float> second(count), third(count), gradient(count);  // state beside the weights
   std::vector<float> residual(count);
-  std::vector<std::uint16_t> parameters(count);
+  PlainParameters parameters(count, config->arithmetic.precision);
   model::fill_initial(layout, static_cast<std::uint64_t>(config->schedule.seed), 0,
                       memory.master_weights);
-  for (std::size_t i = 0; i < count; ++i) parameters[i] = bf16_from_float(memory.master_weights[i]);
+  parameters.put(memory.master_weights);
 
   const std::string token_path = files.folder.file("reference.tokens");
   REQUIRE(data::prepare_byte_tokens(config->files.text, token_path).ok());
@@ -71,7 +71,7 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
   options.seed = static_cast<std::uint64_t>(config->schedule.seed);
   auto sampler = data::Sampler::make(&*tokens, options);
   REQUIRE(sampler.ok());
-  ArithmeticModel model(*shape, 1, Float16Kind::bf16, parameters);
+  ArithmeticModel model(*shape, 1, parameters.all());
   for (std::int64_t step = 0; step < config->schedule.steps; ++step) {
     REQUIRE(model
                 .set_batch(0,
@@ -111,25 +111,28 @@ InMemory train_in_memory(const SmallRun& files, const std::vector<std::string>& 
     arrays.element_count = layout.parameter_count;
     arrays.state = {memory.master_weights.data(), second.data(), third.data()};
     arrays.gradient = gradient.data();
-    arrays.parameters = parameters.data();
     const double scale =
         optimizer::grad_scale(1.0, std::sqrt(norm_squared), config->arithmetic.max_grad_norm);
     optimizer::update_reference(optimizer::update_scalars(update, step + 1, scale), arrays);
+    parameters.put(memory.master_weights);
   }
   return memory;
 }
+
+const std::vector<std::pair<std::string, std::string>> kMethodsAndPrecisions = {
+    {"host", "bf16"}, {"csd", "bf16"}, {"host", "fp32"}, {"csd", "fp32"}};
 
 }  // namespace
 
 TEST_CASE("offloaded training has the losses of training in memory, to the last bit") {
   for (const std::string optimizer : {"adamw", "sgd", "adagrad"}) {
-    const std::vector<std::string> settings = {"optimizer=" + optimizer, "weight_decay=0.01",
-                                               "lr=0.01"};
-    for (const std::string method : {"host", "csd"}) {
+    for (const auto& [method, precision] : kMethodsAndPrecisions) {
+      const std::vector<std::string> settings = {"optimizer=" + optimizer, "weight_decay=0.01",
+                                                 "lr=0.01", "precision=" + precision};
       const SmallRun files;
       std::vector<std::string> all = settings;
       all.push_back("method=" + method);
-      INFO(optimizer << " on " << method);
+      INFO(optimizer << " on " << method << " in " << precision);
       const InMemory memory = train_in_memory(files, settings);
       const auto trained = train_small(files, all);
       REQUIRE(trained.ok());
@@ -153,11 +156,15 @@ TEST_CASE("layers of which several share a page have the losses of training in m
 
 TEST_CASE("compressed training has the losses of training in memory that drops the same elements") {
   for (const std::string feedback : {"true", "false"}) {
-    for (const std::string optimizer : {"adamw", "sgd"}) {
+    for (const auto& [optimizer, precision] :
+         {std::pair<std::string, std::string>("adamw", "bf16"),
+          std::pair<std::string, std::string>("sgd", "bf16"),
+          std::pair<std::string, std::string>("adamw", "fp32")}) {
       const std::vector<std::string> settings = {"optimizer=" + optimizer, "density=0.03",
-                                                 "lr=0.01", "error_feedback=" + feedback};
+                                                 "lr=0.01", "error_feedback=" + feedback,
+                                                 "precision=" + precision};
       const SmallRun files;
-      INFO(optimizer << " feedback " << feedback);
+      INFO(optimizer << " feedback " << feedback << " in " << precision);
       const InMemory memory = train_in_memory(files, settings);
       const auto trained = train_small(files, settings);
       REQUIRE(trained.ok());

@@ -4,8 +4,17 @@
 #include <fstream>
 #include <string>
 
+#include "core/plan/run_plan.h"
+#include "core/runtime/runtime.h"
+#include "core/session/open_run.h"
+#include "core/session/run_clock.h"
+#include "core/session/run_memory.h"
+#include "core/session/run_observer.h"
+#include "core/session/run_state.h"
 #include "core/train/rank_digest.h"
+#include "core/train/ranks.h"
 #include "core/train/trainer.h"
+#include "core/train/training_run.h"
 #include "tests/core/train/arithmetic_model.h"
 #include "tests/test_folder.h"
 

@@ -140,7 +140,7 @@ TEST_CASE("a sample text that is asked to stop is left out") {
   SmallTraining training;
   training.factory.make = [&written, make = arithmetic_factory().make](
                               const model::ModelShape& shape, const model::ModelOptions& options,
-                              std::span<std::uint16_t> parameters) -> Result<model::BuiltModel> {
+                              const ParameterSpan& parameters) -> Result<model::BuiltModel> {
     ASSIGN_OR_RETURN(model::BuiltModel built, make(shape, options, parameters));
     const std::int32_t layers = built.model->layout().layer_count();
     built.write_text =

@@ -19,8 +19,9 @@ inline std::int64_t block_bytes(const plan::RunPlan& run) {
   for (const LayerId layer : all_ids<LayerId>(run.layout.layer_count())) {
     const Activations choice = run.config.arithmetic.activations.of(layer);
     const auto bytes_as = [&](Activations as) {
-      const auto blocks = model::kept_block_bytes(run.shape, layer, run.config.batch.batch,
-                                                  run.config.batch.sequence, as);
+      const auto blocks =
+          model::kept_block_bytes(run.shape, layer, run.config.batch.batch,
+                                  run.config.batch.sequence, as, run.config.arithmetic.precision);
       return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
     };
     if (choice == Activations::keep) kept_bytes += bytes_as(Activations::offload);

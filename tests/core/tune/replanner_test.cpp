@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/tune/replan.h"
 #include "tests/core/tune/block_memory.h"
 
 namespace sluice::tune {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/float16.h"
 #include "base/split_mix.h"
 
 namespace sluice::model {
@@ -24,31 +25,49 @@ Batch::Batch(std::int64_t rows, std::int64_t columns, std::int64_t vocabulary, s
   }
 }
 
-std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind kind,
-                                           double weight_scale) {
+std::vector<float> make_weights(const ModelShape& shape, double weight_scale) {
   const FlatLayout layout = shape.flat_layout();
   std::vector<float> values(static_cast<std::size_t>(layout.parameter_count));
   fill_initial(layout, 1, 0, values);
-  std::vector<std::uint16_t> parameters;
   for (const TensorInfo& tensor : layout.tensors) {
-    const double scale = tensor.init == TensorInfo::Init::normal ? weight_scale : 1;
+    if (tensor.init != TensorInfo::Init::normal) continue;
     for (std::int64_t i = tensor.first; i < tensor.first + tensor.count; ++i) {
-      parameters.push_back(float16_from_float(kind, static_cast<float>(scale * values[i])));
+      values[i] = static_cast<float>(weight_scale * values[i]);
     }
+  }
+  return values;
+}
+
+std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind kind,
+                                           double weight_scale) {
+  std::vector<std::uint16_t> parameters;
+  for (const float value : make_weights(shape, weight_scale)) {
+    parameters.push_back(float16_from_float(kind, value));
   }
   return parameters;
 }
 
 BuiltModel make_on_host(const ModelShape& shape, const ModelOptions& options,
                         std::span<std::uint16_t> parameters) {
+  return make_on_host(shape, options, ParameterSpan(parameters, float16_kind(options.compute)));
+}
+
+BuiltModel make_on_host(const ModelShape& shape, const ModelOptions& options,
+                        const ParameterSpan& parameters) {
   Result<BuiltModel> built = host_factory().make(shape, options, parameters);
   REQUIRE(built.ok());
   return std::move(*built);
 }
 
-Gpt2Run::Gpt2Run(const ModelShape& shape, const ModelOptions& options, double weight_scale)
-    : parameters(make_parameters(shape, options.compute, weight_scale)) {
-  BuiltModel built = make_on_host(shape, options, parameters);
+Gpt2Run::Gpt2Run(const ModelShape& shape, const ModelOptions& options, double weight_scale) {
+  if (has_16_bits(options.compute)) {
+    parameters = make_parameters(shape, float16_kind(options.compute), weight_scale);
+  } else {
+    parameters_fp32 = make_weights(shape, weight_scale);
+  }
+  BuiltModel built = has_16_bits(options.compute)
+                         ? make_on_host(shape, options, parameters)
+                         : make_on_host(shape, options, ParameterSpan(parameters_fp32));
   model = std::move(built.model);
   write_text = std::move(built.write_text);
 }
@@ -66,7 +85,7 @@ void Gpt2Run::forward(const std::vector<Batch>& micro_batches) {
 
 std::vector<float> Gpt2Run::step(const std::vector<Batch>& micro_batches, double gradient_scale) {
   forward(micro_batches);
-  std::vector<float> gradient(parameters.size(), 0.0f);
+  std::vector<float> gradient(static_cast<std::size_t>(model->layout().parameter_count), 0.0f);
   for (std::int32_t layer = model->layout().layer_count() - 1; layer >= 0; --layer) {
     const LayerRange& range = model->layout().layer(LayerId{layer});
     const LayerGradient into{.values_fp32 = gradient.data() + range.first,
@@ -90,7 +109,7 @@ std::vector<float> Gpt2Run::step_16bit(const Batch& batch, double gradient_scale
   }
   std::vector<float> wide;
   for (const std::uint16_t value : gradient) {
-    wide.push_back(float_from_float16(model->parameter_kind(), value));
+    wide.push_back(float_from_float16(float16_kind(model->parameter_kind()), value));
   }
   return wide;
 }

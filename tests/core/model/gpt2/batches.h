@@ -29,9 +29,14 @@ inline const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
 std::vector<std::uint16_t> make_parameters(const ModelShape& shape, Float16Kind kind,
                                            double weight_scale = 1);
 
+// The same in fp32.
+std::vector<float> make_weights(const ModelShape& shape, double weight_scale = 1);
+
 // In host memory. Made with REQUIRE.
 BuiltModel make_on_host(const ModelShape& shape, const ModelOptions& options,
                         std::span<std::uint16_t> parameters);
+BuiltModel make_on_host(const ModelShape& shape, const ModelOptions& options,
+                        const ParameterSpan& parameters);
 
 struct Gpt2Run {
   Gpt2Run(const ModelShape& shape, const ModelOptions& options, double weight_scale = 1);
@@ -42,7 +47,8 @@ struct Gpt2Run {
   // All that write_text's writer writes.
   Result<std::string> text(const SampleOptions& options) const;
 
-  std::vector<std::uint16_t> parameters;
+  std::vector<std::uint16_t> parameters;  // of 16 bits
+  std::vector<float> parameters_fp32;     // or these
   std::unique_ptr<TrainableModel> model;
   std::function<Result<std::unique_ptr<TextWriter>>(const SampleOptions&)> write_text;
 

@@ -186,8 +186,8 @@ std::vector<std::int64_t> kept_in_libtorch(const ModelShape& shape, const BlockF
 }
 
 std::vector<std::int64_t> kept_in_the_table(const ModelShape& shape) {
-  std::vector<std::int64_t> counted =
-      kept_block_bytes(shape, LayerId{1}, kBatch, shape.sequence, Activations::offload);
+  std::vector<std::int64_t> counted = kept_block_bytes(shape, LayerId{1}, kBatch, shape.sequence,
+                                                       Activations::offload, ParameterKind::bf16);
   std::ranges::sort(counted);
   return counted;
 }

@@ -16,7 +16,7 @@ ModelMaker gpt2_maker(Float16Kind compute, Activations activations) {
                                .sequence = 20,
                                .micro_step_count = micro_step_count,
                                .activations = activations,
-                               .compute = compute,
+                               .compute = parameter_kind(compute),
                                .thread_count = 2};
     held->model = make_on_host(kSmall, options, held->parameters).model;
     return held;

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/float16.h"
 #include "tests/core/model/gpt2/batches.h"
 #include "tests/core/model/gpt2/plain_gpt2.h"
 #include "tests/core/model/gradient_distance.h"
@@ -24,13 +25,26 @@ TEST_CASE("bf16 gradients of every tensor are those of plain GPT-2") {
 
 TEST_CASE("fp16 gradients under a loss scale are those of plain GPT-2") {
   const ModelShape shape{"very small", 1, 16, 2, 8, 31};
-  Gpt2Run run(shape, {.batch = 2, .sequence = 8, .compute = Float16Kind::fp16}, kWeightScale);
+  Gpt2Run run(shape, {.batch = 2, .sequence = 8, .compute = ParameterKind::fp16}, kWeightScale);
   const Batch batch(2, 8, shape.vocabulary, 5);
   std::vector<float> gradient = run.step_16bit(batch, 1024);
   for (float& value : gradient) value /= 1024;
   const PlainResult plain = plain_gpt2(shape, Float16Kind::fp16, run.parameters, batch.view());
   CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(0.001));
   check_tensors(shape, gradient, plain.gradient, 0.005);
+}
+
+TEST_CASE("fp32 gradients of every tensor are those of plain GPT-2") {
+  // Once with more tokens than the head takes at once.
+  const std::int64_t sequence = GENERATE(8, 128);
+  const ModelShape shape{"in fp32", 2, 32, 2, 128, 53};
+  Gpt2Run run(shape, {.batch = 10, .sequence = sequence, .compute = ParameterKind::fp32},
+              kWeightScale);
+  const Batch batch(10, sequence, shape.vocabulary, 5);
+  const std::vector<float> gradient = run.step({batch}, 1);
+  const PlainResult plain = plain_gpt2(shape, run.parameters_fp32, batch.view());
+  CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(1e-6));
+  check_tensors(shape, gradient, plain.gradient, 1e-4);
 }
 
 TEST_CASE("more tokens than the head takes at once give the same gradients") {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/units.h"
+#include "core/optimizer/gradient_stats.h"
 #include "tests/core/model/gpt2/batches.h"
 #include "tests/skip.h"
 
@@ -37,15 +38,18 @@ bool reset_peak() {
 // the gradient of one layer. Holes in the memory would make later steps take more.
 std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t layer = shape.flat_layout().largest_layer_elements();
-  const bool several = options.micro_step_count > 1;
-  std::vector<std::uint16_t> parameters = make_parameters(shape, Float16Kind::bf16);
+  const bool several = options.micro_step_count > 1 || !has_16_bits(options.compute);
+  std::vector<std::byte> parameters(
+      static_cast<std::size_t>(shape.flat_layout().parameter_count * bytes_of(options.compute)));
+  const ParameterSpan all(parameters.data(), shape.flat_layout().parameter_count, options.compute);
+  optimizer::put_parameters(make_weights(shape).data(), all);
   std::vector<std::uint16_t> narrow(static_cast<std::size_t>(several ? 0 : layer), 1);
   std::vector<float> wide(static_cast<std::size_t>(several ? layer : 0), 1.0f);
   const auto callers =
-      static_cast<std::int64_t>(parameters.size() * 2 + narrow.size() * 2 + wide.size() * 4);
+      static_cast<std::int64_t>(parameters.size() + narrow.size() * 2 + wide.size() * 4);
   REQUIRE(reset_peak());
 
-  const BuiltModel built = make_on_host(shape, options, parameters);
+  const BuiltModel built = make_on_host(shape, options, all);
   TrainableModel* const model = built.model.get();
   const Batch batch(options.batch, options.sequence, shape.vocabulary, 1);
   const std::int32_t layers = model->layout().layer_count();
@@ -105,6 +109,11 @@ const std::vector<Case> kCases = {
     {kLlama, {.batch = 16, .sequence = 128}},
     {kLlama, {.batch = 16, .sequence = 128, .activations = recompute}},
     {kWordy, {.batch = 1, .sequence = 256}},
+    {kTiny, {.batch = 8, .sequence = 128, .compute = ParameterKind::fp32}},
+    {kTiny, {.batch = 8, .sequence = 128, .micro_step_count = 6, .compute = ParameterKind::fp32}},
+    {kWide, {.batch = 1, .sequence = 256, .compute = ParameterKind::fp32}},
+    {kLlama,
+     {.batch = 16, .sequence = 128, .activations = recompute, .compute = ParameterKind::fp32}},
 };
 
 constexpr const char* kCaseVariable = "SLUICE_MEMORY_CASE";

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "base/float16.h"
 #include "tests/core/model/gpt2/batches.h"
 
 namespace sluice::model {
@@ -54,7 +55,7 @@ TEST_CASE("evaluate gives forward's loss and leaves a step alone") {
 
 TEST_CASE("parameters are read where the offload writes them") {
   Gpt2Run run(kSmall, {.batch = 3, .sequence = 20});
-  CHECK(run.model->parameters().data() == run.parameters.data());
+  CHECK(run.model->parameters().values_16bit().data() == run.parameters.data());
   const Result<double> before = evaluate(*run.model, kBatch.view());
   for (std::uint16_t& value : run.parameters) value = bf16_from_float(0);
   const Result<double> after = evaluate(*run.model, kBatch.view());
@@ -67,7 +68,8 @@ TEST_CASE("parameters are read where the offload writes them") {
 TEST_CASE("options that cannot be are errors that say what can") {
   std::vector<std::uint16_t> parameters = make_parameters(kSmall, Float16Kind::bf16);
   const auto message = [&](const ModelOptions& options) {
-    const auto made = host_factory().make(kSmall, options, parameters);
+    const auto made =
+        host_factory().make(kSmall, options, ParameterSpan(parameters, Float16Kind::bf16));
     REQUIRE_FALSE(made.ok());
     CHECK(made.error().code() == ErrorCode::config);
     return made.error().message();

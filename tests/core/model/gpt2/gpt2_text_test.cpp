@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/float16.h"
 #include "tests/core/model/gpt2/batches.h"
 
 namespace sluice::model {

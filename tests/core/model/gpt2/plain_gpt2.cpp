@@ -6,6 +6,7 @@
 #include <numbers>
 #include <string>
 
+#include "base/float16.h"
 #include "tests/core/model/plain_model.h"
 
 namespace sluice::model {
@@ -70,10 +71,15 @@ at::Tensor window_loss(const ModelShape& shape, const PlainTensors& w,
 PlainResult plain_gpt2(const ModelShape& shape, Float16Kind kind,
                        std::span<const std::uint16_t> parameters, const TokenBatch& batch,
                        TableUse use) {
-  const FlatLayout layout = shape.flat_layout();
   std::vector<float> wide;
   for (const std::uint16_t value : parameters) wide.push_back(float_from_float16(kind, value));
-  const PlainTensors w = plain_tensors(layout, wide);
+  return plain_gpt2(shape, wide, batch, use);
+}
+
+PlainResult plain_gpt2(const ModelShape& shape, const std::vector<float>& parameters,
+                       const TokenBatch& batch, TableUse use) {
+  const FlatLayout layout = shape.flat_layout();
+  const PlainTensors w = plain_tensors(layout, parameters);
   const at::Tensor input_table =
       use == TableUse::both ? w.at("wte.weight") : w.at("wte.weight").detach();
 

@@ -131,20 +131,21 @@ LayerActivations parsed(const char* text) {
 TEST_CASE("what leaves is, block by block, what the plan says from the shape alone") {
   for (const ModelShape& shape : {kSmall, kWide, kDeep, llama_shape()}) {
     for (const Activations choice : {Activations::offload, Activations::offload_inputs}) {
-      for (const Float16Kind kind : {Float16Kind::bf16, Float16Kind::fp16}) {
+      for (const ParameterKind kind :
+           {ParameterKind::bf16, ParameterKind::fp16, ParameterKind::fp32}) {
         const ModelOptions options{
             .batch = 3, .sequence = shape.sequence, .activations = choice, .compute = kind};
         Gpt2Run run(shape, options);
         const Batch batch(3, shape.sequence, shape.vocabulary, 1);
         REQUIRE(run.model->set_batch(0, batch.view(), BatchUse::training).ok());
         for (const LayerId layer : all_ids<LayerId>(run.model->layout().layer_count())) {
-          INFO(shape.name << " layer " << index_of(layer));
+          INFO(shape.name << " layer " << index_of(layer) << " of " << bytes_of(kind) << " bytes");
           REQUIRE(run.model->forward(layer, 0).ok());
           const auto kept = run.model->kept_blocks()->kept(layer, 0);
           REQUIRE(kept.ok());
           std::vector<std::int64_t> sizes;
           for (const KeptBlock& block : *kept) sizes.push_back(block.size_bytes);
-          CHECK(sizes == kept_block_bytes(shape, layer, 3, shape.sequence, choice));
+          CHECK(sizes == kept_block_bytes(shape, layer, 3, shape.sequence, choice, kind));
         }
       }
     }

@@ -60,7 +60,7 @@ TEST_CASE("what autograd does between nodes is in a region of the layer, too") {
                              .sequence = 32,
                              .micro_step_count = 1,
                              .activations = Activations::keep,
-                             .compute = Float16Kind::bf16,
+                             .compute = ParameterKind::bf16,
                              .thread_count = 2};
   const ModelFactory factory = soft_factory("");
   DeviceStep step(kShape, options, factory, 4);

@@ -44,7 +44,7 @@ double value_at(const StepNumbers& numbers, const ModelOptions& options, std::in
   }
   std::uint16_t bits = 0;
   std::memcpy(&bits, numbers.gradients.data() + i * 2, 2);
-  return float_from_float16(options.compute, bits);
+  return float_from_float16(float16_kind(options.compute), bits);
 }
 
 // The norm of the difference beside the norm, for the layer whose gradients differ most.
@@ -74,7 +74,7 @@ TEST_CASE("gradient work on the device has the host's bits") {
                              .sequence = 32,
                              .micro_step_count = GENERATE(1, 3),
                              .activations = Activations::keep,
-                             .compute = Float16Kind::bf16,
+                             .compute = ParameterKind::bf16,
                              .thread_count = 2};
   std::vector<Batch> micro_batches;
   for (int m = 0; m < options.micro_step_count; ++m)
@@ -94,7 +94,7 @@ TEST_CASE("a step on the device is near one in host memory") {
                              .sequence = 32,
                              .micro_step_count = micro_steps,
                              .activations = activations,
-                             .compute = Float16Kind::bf16,
+                             .compute = ParameterKind::bf16,
                              .thread_count = 2};
   std::vector<Batch> micro_batches;
   std::vector<Batch> others;

@@ -19,17 +19,17 @@ constexpr float kScale = 0.001F;
 
 GradientKind kind_of(const ModelOptions& options) {
   if (options.micro_step_count > 1) return GradientKind::fp32;
-  return options.compute == Float16Kind::bf16 ? GradientKind::bf16 : GradientKind::fp16;
+  return optimizer::gradient_kind(options.compute);
 }
 
 std::vector<float> widened(const std::byte* gradient, const ModelOptions& options,
                            std::int64_t count) {
   std::vector<float> values(static_cast<std::size_t>(count));
-  if (options.micro_step_count > 1) {
+  if (kind_of(options) == GradientKind::fp32) {
     std::memcpy(values.data(), gradient, values.size() * 4);
   } else {
-    optimizer::widen(reinterpret_cast<const std::uint16_t*>(gradient), options.compute,
-                     values.data(), count);
+    optimizer::widen(reinterpret_cast<const std::uint16_t*>(gradient),
+                     float16_kind(options.compute), values.data(), count);
   }
   return values;
 }

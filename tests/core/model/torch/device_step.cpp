@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "core/optimizer/gradient_stats.h"
 #include "soft/accelerator/soft_accelerator.h"
 
 namespace sluice::model {
@@ -27,24 +28,22 @@ Status Started::wait() {
 DeviceStep::DeviceStep(const ModelShape& shape, const ModelOptions& options,
                        const ModelFactory& factory, double weight_scale)
     : options_(options) {
-  const auto values = make_parameters(shape, options.compute, weight_scale);
-  const auto size_bytes = static_cast<std::int64_t>(values.size() * 2);
-  parameters_ = factory.pinned->allocate(size_bytes).value();
-  std::memcpy(parameters_.bytes().data(), values.data(), values.size() * 2);
+  const std::vector<float> weights = make_weights(shape, weight_scale);
+  parameters_ = factory.pinned->allocate(std::ssize(weights) * bytes_of(options.compute)).value();
+  const ParameterSpan all(parameters_.bytes().data(), std::ssize(weights), options.compute);
+  optimizer::put_parameters(weights.data(), all);
   for (int i = 0; i < 2; ++i) {
     layer_gradients_.push_back(
         factory.pinned->allocate(shape.flat_layout().largest_layer_elements() * 4).value());
   }
-  Result<BuiltModel> built =
-      factory.make(shape, options,
-                   {reinterpret_cast<std::uint16_t*>(parameters_.bytes().data()), values.size()});
+  Result<BuiltModel> built = factory.make(shape, options, all);
   INFO((built.ok() ? std::string() : built.error().message()));
   REQUIRE(built.ok());
   built_ = std::move(*built);
 }
 
 Started DeviceStep::bring(LayerId layer) {
-  const std::int64_t size_bytes = model().layout().layer(layer).count * 2;
+  const std::int64_t size_bytes = model().layout().layer(layer).count * bytes_of(options_.compute);
   return Started(
       [&](WhenDone done) { return device().layer_in(layer, {0, size_bytes}, std::move(done)); });
 }
@@ -130,7 +129,7 @@ Status DeviceStep::forward(int micro_step_count) {
 Status DeviceStep::backward(int micro_step_count, double gradient_scale,
                             std::vector<std::byte>& gradients) {
   const FlatLayout& layout = model().layout();
-  const std::int64_t element_bytes = options_.micro_step_count > 1 ? 4 : 2;
+  const std::int64_t element_bytes = options_.micro_step_count > 1 ? 4 : bytes_of(options_.compute);
   gradients.resize(static_cast<std::size_t>(layout.parameter_count * element_bytes));
   Started coming = bring(LayerId{layout.layer_count() - 1});
   Started leaving;
@@ -186,7 +185,7 @@ StepNumbers step_in_host_memory(const ModelShape& shape, const ModelOptions& opt
   Gpt2Run run(shape, options, weight_scale);
   const auto count = static_cast<int>(micro_batches.size());
   const FlatLayout& layout = run.model->layout();
-  const std::int64_t element_bytes = options.micro_step_count > 1 ? 4 : 2;
+  const std::int64_t element_bytes = options.micro_step_count > 1 ? 4 : bytes_of(options.compute);
   StepNumbers numbers;
   numbers.gradients.resize(static_cast<std::size_t>(layout.parameter_count * element_bytes));
   for (int m = 0; m < count; ++m) {

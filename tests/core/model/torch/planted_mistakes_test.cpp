@@ -15,7 +15,7 @@ const ModelOptions kOptions{.batch = 3,
                             .sequence = 20,
                             .micro_step_count = 1,
                             .activations = Activations::keep,
-                            .compute = Float16Kind::bf16,
+                            .compute = ParameterKind::bf16,
                             .thread_count = 2};
 
 // What two steps and the end of the device say: the first error that came back, or was kept.

@@ -15,7 +15,7 @@ namespace {
 // 97 tokens at 60 places: some stand at several.
 const ModelShape kSmall{"small", 3, 48, 3, 24, 97};
 
-ModelOptions options_of(int micro_step_count, Activations activations, Float16Kind compute) {
+ModelOptions options_of(int micro_step_count, Activations activations, ParameterKind compute) {
   return {.batch = 3,
           .sequence = 20,
           .micro_step_count = micro_step_count,
@@ -40,7 +40,8 @@ StepNumbers require_step(DeviceStep& step, const std::vector<Batch>& micro_batch
 TEST_CASE("a step on the device has the bits of one in host memory") {
   const int micro_steps = GENERATE(1, 3);
   const Activations activations = GENERATE(Activations::keep, Activations::recompute);
-  const Float16Kind compute = GENERATE(Float16Kind::bf16, Float16Kind::fp16);
+  const ParameterKind compute =
+      GENERATE(ParameterKind::bf16, ParameterKind::fp16, ParameterKind::fp32);
   const ModelOptions options = options_of(micro_steps, activations, compute);
   const ModelFactory factory = soft_factory("seed=3;delay_us=100");
   DeviceStep step(kSmall, options, factory, 4);
@@ -57,7 +58,8 @@ TEST_CASE("a step on the device has the bits of one in host memory") {
 
 TEST_CASE("gradients are worked on where they are, with the host's bits") {
   const ModelOptions options =
-      options_of(GENERATE(1, 3), Activations::keep, GENERATE(Float16Kind::bf16, Float16Kind::fp16));
+      options_of(GENERATE(1, 3), Activations::keep,
+                 GENERATE(ParameterKind::bf16, ParameterKind::fp16, ParameterKind::fp32));
   const ModelFactory factory = soft_factory("seed=6;delay_us=100");
   DeviceStep step(kSmall, options, factory, 4);
   const StepNumbers numbers = require_step(step, batches(options.micro_step_count, 7));
@@ -69,14 +71,14 @@ TEST_CASE("gradients are worked on where they are, with the host's bits") {
 TEST_CASE("what layers keep leaves the device and comes back, and nothing changes") {
   const int micro_steps = GENERATE(1, 3);
   const Activations activations = GENERATE(Activations::offload, Activations::offload_inputs);
-  const ModelOptions options = options_of(micro_steps, activations, Float16Kind::bf16);
+  const ModelOptions options = options_of(micro_steps, activations, ParameterKind::bf16);
   const ModelFactory factory = soft_factory("seed=8;delay_us=200;in_rate=5e7;out_rate=5e7");
   DeviceStep step(kSmall, options, factory, 4);
   step.move_blocks();
   for (const std::uint64_t seed : {7U, 20U}) {
     const auto micro_batches = batches(micro_steps, seed);
     const StepNumbers expected =
-        step_in_host_memory(kSmall, options_of(micro_steps, Activations::keep, Float16Kind::bf16),
+        step_in_host_memory(kSmall, options_of(micro_steps, Activations::keep, ParameterKind::bf16),
                             micro_batches, 2.0, 4);
     CHECK(require_step(step, micro_batches) == expected);
   }
@@ -86,7 +88,7 @@ TEST_CASE("what layers keep leaves the device and comes back, and nothing change
 }
 
 TEST_CASE("delays of streams and copies change nothing") {
-  const ModelOptions options = options_of(1, Activations::keep, Float16Kind::bf16);
+  const ModelOptions options = options_of(1, Activations::keep, ParameterKind::bf16);
   const auto micro_batches = batches(1, 5);
   const StepNumbers expected = step_in_host_memory(kSmall, options, micro_batches, 2.0, 4);
   for (int seed = 0; seed < 10; ++seed) {
@@ -131,7 +133,7 @@ class HeardRegions {
 };
 
 TEST_CASE("each launch is in a region of its layer, on whichever thread it is launched") {
-  const ModelOptions options = options_of(2, Activations::keep, Float16Kind::bf16);
+  const ModelOptions options = options_of(2, Activations::keep, ParameterKind::bf16);
   const ModelFactory factory = soft_factory("");
   HeardRegions heard;
   {
@@ -161,7 +163,7 @@ TEST_CASE("each launch is in a region of its layer, on whichever thread it is la
 
 TEST_CASE("a cap of what the plan says is enough, and is held") {
   const Activations activations = GENERATE(Activations::keep, Activations::recompute);
-  const ModelOptions options = options_of(2, activations, Float16Kind::bf16);
+  const ModelOptions options = options_of(2, activations, ParameterKind::bf16);
   const ModelFactory factory = soft_factory("delay_us=50");
   std::int64_t planned_bytes = soft_used_bytes();
   for (const MemoryItem& item : factory.device_memory(kSmall, options))
@@ -184,7 +186,7 @@ TEST_CASE("what fails on the device is told by name, and nothing hangs") {
       GENERATE(Failing{"fault=oom@60", "memory"}, Failing{"fault=copy@5", "copy 5"},
                Failing{"fault=lost@90", "lost"});
   INFO(failing.settings);
-  const ModelOptions options = options_of(1, Activations::keep, Float16Kind::bf16);
+  const ModelOptions options = options_of(1, Activations::keep, ParameterKind::bf16);
   const ModelFactory factory = soft_factory("");
   DeviceStep step(kSmall, options, factory, 4);
   soft_factory(failing.settings);
