@@ -142,7 +142,8 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
 // One product; or an fp32 sum and the slice of a product that is being added to it, as it is and
 // widened.
 std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
-  if (head_is_one_product(options)) return shape.vocabulary * shape.hidden * value_bytes(options);
+  if (head_is_one_product(shape.vocabulary, options))
+    return shape.vocabulary * shape.hidden * value_bytes(options);
   const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
   return shape.vocabulary * shape.hidden * kWideValueBytes +
          slice * shape.hidden * (value_bytes(options) + kWideValueBytes);
@@ -150,7 +151,7 @@ std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& 
 
 std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const std::int64_t chunk = std::min(tokens, kHeadChunkTokens);
+  const std::int64_t chunk = std::min(tokens, head_chunk_tokens(shape.vocabulary));
   const std::int64_t logits = is_recomputed(options.activations.of(head_of(shape)))
                                   ? chunk * shape.vocabulary * value_bytes(options)
                                   : 0;

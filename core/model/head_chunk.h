@@ -4,23 +4,29 @@
 //
 // Thread contract: free functions, any thread.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/model/model_factory.h"
 
 namespace sluice::model {
 
-// Tokens whose logits exist together. More rows make the products no faster, and 1024 rows of
-// GPT-2's vocabulary take 103 MB.
-inline constexpr std::int64_t kHeadChunkTokens = 1024;
+// Tokens whose logits exist together, by the vocabulary. More rows than 1024, which take 103 MB of
+// GPT-2's vocabulary, make the products no faster; of a wider one fewer are taken, so that logits
+// stay within 134 MB.
+inline constexpr std::int64_t head_chunk_tokens(std::int64_t vocabulary) {
+  constexpr std::int64_t kLogits = std::int64_t{1} << 26;
+  return std::clamp<std::int64_t>(kLogits / std::max<std::int64_t>(vocabulary, 1), 64, 1024);
+}
 
 // Rows of the token table that are added to fp32 at a time: adding 16-bit values makes libtorch
 // widen them first, as a whole.
 inline constexpr std::int64_t kTiedSliceRows = 4096;
 
 // Whether a step makes the head's part of the tied table's gradient as one product or adds several.
-inline bool head_is_one_product(const ModelOptions& options) {
-  return options.micro_step_count == 1 && options.batch * options.sequence <= kHeadChunkTokens;
+inline bool head_is_one_product(std::int64_t vocabulary, const ModelOptions& options) {
+  return options.micro_step_count == 1 &&
+         options.batch * options.sequence <= head_chunk_tokens(vocabulary);
 }
 
 }  // namespace sluice::model

@@ -32,11 +32,6 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   run->ranks_ = request.ranks;
   run->stops_ = request.stops;
   ASSIGN_OR_RETURN(OpenRunRequest planned, run->plan_all(request));
-  if (request.start == StartFrom::last_commit) {
-    auto history = found_history(planned.plan.config.files, run->recipe_);
-    RETURN_IF_ERROR(run->agreed_to_begin(status_of(history)));
-    planned.history = *std::move(history);
-  }
   if (request.on_plan) {
     request.on_plan(planned.memory.host);
     if (planned.memory.accelerator) request.on_plan(*planned.memory.accelerator);
@@ -63,6 +58,11 @@ Result<OpenRunRequest> TrainingRun::plan_all(const Request& request) {
   Result<OpenRunRequest> planned = plan_own(request);
   RETURN_IF_ERROR(agreed_to_begin(status_of(planned)));
   if (ranks_ != nullptr) RETURN_IF_ERROR(agreed_to_begin(check_same_on_ranks(*ranks_, recipe_)));
+  if (request.start == StartFrom::last_commit) {
+    auto history = found_history(planned->plan.config.files, recipe_);
+    RETURN_IF_ERROR(agreed_to_begin(status_of(history)));
+    planned->history = *std::move(history);
+  }
   return planned;
 }
 

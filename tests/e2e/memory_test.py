@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A model whose optimizer state does not fit trains within the memory that it was given: GPT-2
-with 124 million parameters, 1.5 GB of state, in 2 GiB."""
+"""Models train within the memory that they were given: GPT-2 with 124 million parameters and 1.5 GB
+of optimizer state in 2 GiB, and a vocabulary of 151,936 in less than its logits take."""
 
 import os
 import shutil
@@ -42,6 +42,33 @@ def gpt2_124m_trains_in_2_GiB(place):
     require(peak < CAP_BYTES, f"{peak} bytes were resident")
     require(peak <= report["host_memory_plan_bytes"] <= CAP_BYTES,
             f"{peak} bytes were resident, {report['host_memory_plan_bytes']} were planned")
+
+
+# Qwen's vocabulary on a model that is small otherwise.
+WIDE_MODEL = """\
+family = "llama"
+layers = 1
+hidden = 64
+heads = 2
+kv_heads = 1
+ffn = 128
+sequence = 256
+vocabulary = 151936
+tied_tables = true
+"""
+TOKENS = 8 * 256
+
+
+@test
+def a_wide_vocabulary_trains_in_less_than_its_logits_take(place):
+    (place / "wide.toml").write_text(WIDE_MODEL)
+    logits_bytes = TOKENS * 151_936 * 2
+    report = place.train("--json", "--steps", 2, model="wide.toml", batch=8, sequence=256,
+                         activations="recompute", host_memory="560MB", output="wide").json()
+    require_equal(len(report["losses"]), 2, "losses")
+    peak, plan = report["host_memory_peak_bytes"], report["host_memory_plan_bytes"]
+    require(peak <= plan <= 560_000_000 < logits_bytes,
+            f"{peak} bytes were resident, {plan} planned, and the logits take {logits_bytes}")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
     items.push_back(std::move(item));
   items.push_back(
       {"pieces of the loss",
-       launched_piece_bytes(std::min(options.batch * options.sequence, kHeadChunkTokens),
+       launched_piece_bytes(std::min(options.batch * options.sequence, head_chunk_tokens(shape.vocabulary)),
                             shape.vocabulary, opened.device)});
   return items;
 }

@@ -51,7 +51,7 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       output_gradient_({.vocabulary = shape.vocabulary,
                         .hidden = shape.hidden,
                         .like = parameters_on(device, options),
-                        .parts = head_is_one_product(options) ? OutputGradient::Parts::one
+                        .parts = head_is_one_product(shape.vocabulary, options) ? OutputGradient::Parts::one
                                                               : OutputGradient::Parts::several,
                         .waits = !shape.has_own_output_table()}),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
@@ -167,8 +167,9 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   micro.numbers.look_at(room(micro_step).numbers.on_device);
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
-  for (std::int64_t first = 0; first < micro.window.tokens(); first += kHeadChunkTokens) {
-    const std::int64_t count = std::min(kHeadChunkTokens, micro.window.tokens() - first);
+  const std::int64_t chunk = head_chunk_tokens(shape_.vocabulary);
+  for (std::int64_t first = 0; first < micro.window.tokens(); first += chunk) {
+    const std::int64_t count = std::min(chunk, micro.window.tokens() - first);
     micro.head_chunks.push_back({first, count});
   }
   micro.logits = room(micro_step).logits;

@@ -78,7 +78,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     at::Tensor input;
     at::Tensor output;
   };
-  struct HeadChunk {  // of at most kHeadChunkTokens tokens
+  struct HeadChunk {  // of at most head_chunk_tokens()
     std::int64_t first = 0;
     std::int64_t count = 0;
   };
