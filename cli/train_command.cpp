@@ -29,6 +29,7 @@
 #include "core/train/trainer.h"
 #include "core/tune/like_run.h"
 #include "core/tune/replanner.h"
+#include "core/weights/model_folder.h"
 #include "hls/host/xrt_devices.h"
 
 namespace sluice::cli {
@@ -89,6 +90,9 @@ class TrainCommand {
     if (!beside_.empty()) say(beside_);
     if (is_told()) {
       for (const std::string& warning : config_.warnings) log_warning(warning);
+      ASSIGN_OR_RETURN(const std::vector<std::string> notes,
+                       weights::training_notes(config_.files.model));
+      for (const std::string& note : notes) log_warning(note);
     }
     RETURN_IF_ERROR(ranks_->take_part(config_));
     ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
@@ -137,6 +141,9 @@ class TrainCommand {
 
   Status open_record() {
     session::RunRecording::Facts facts{.start = start(), .hardware = run_->hardware()};
+    if (const weights::Checkpoint* from = run_->initial_weights(); from != nullptr) {
+      facts.meta.push_back({"weights", from->folder()});
+    }
     RETURN_IF_ERROR(add_facts(facts.meta));
     const Status opened = recording_->open(run_->session(), facts);
     if (!opened.ok()) return wrong_database(opened.error());
@@ -310,6 +317,9 @@ void add_train_command(CLI::App& app, int& exit_code) {
                         "they were last; it writes beside that run, into FOLDER-2 beside FOLDER, "
                         "unless --set output=FOLDER says where")
            ->excludes(run));
+  command->add_option("--model", arguments->model,
+                      "in place of the run's own: a model file, or a folder of Hugging Face's "
+                      "(config.json and safetensors) whose weights the run begins with");
   command->add_option("--shard", arguments->sharding,
                       "of several ranks: parameters, gradients and state over 4x1,4x1,8x1 ranks "
                       "(in a node x nodes), or a scheme, such as zero1, or auto");
@@ -336,6 +346,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "  sluice train sample_models/runs/tiny.toml\n"
       "  sluice train sample_models/runs/tiny.toml --set method=host --set devices=1 \\\n"
       "      --steps 20\n"
+      "  sluice train sample_models/runs/tiny.toml --model ~/models/SmolLM2-135M\n"
       "  sluice train sample_models/runs/tiny.toml --at 50:pipeline=serial \\\n"
       "      --at 100:method=host\n"
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400\n"

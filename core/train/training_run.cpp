@@ -6,6 +6,8 @@
 #include "core/plan/model_options.h"
 #include "core/runtime/recording.h"
 #include "core/train/run_start.h"
+#include "core/weights/kept_model.h"
+#include "core/weights/model_folder.h"
 
 namespace sluice::train {
 namespace {
@@ -17,7 +19,7 @@ using session::StartFrom;
 // Checked before planning: a model that cannot be trained should be refused for that reason, not
 // for a later one.
 Status check_model(const settings::RunConfig& config) {
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
+  ASSIGN_OR_RETURN(const model::ModelShape shape, weights::load_shape(config.files.model));
   return model::check_trainable(shape);
 }
 
@@ -76,6 +78,7 @@ Result<OpenRun::Request> TrainingRun::plan_own(const Request& request) {
   ASSIGN_OR_RETURN(text_, TrainingText::look_at(plan.config, plan.shape));
   recipe_ = recipe_of(plan.config, plan.shape, text_.facts());
   RETURN_IF_ERROR(check_start(plan.config.files, request.start, ranks_ == nullptr));
+  RETURN_IF_ERROR(open_weights(request.start, plan));
   const model::ModelFactory& factory = *request.factory;
   ASSIGN_OR_RETURN(planned.memory,
                    session::plan_run_memory(plan, [factory](const plan::RunPlan& run) {
@@ -110,8 +113,31 @@ Status TrainingRun::open_text() {
   return text_.open(config(), folder.string(), stops_);
 }
 
+// A state that there is has its weights, and where they came from may be gone. What ranks begin
+// with is to be the same.
+Status TrainingRun::open_weights(StartFrom start, const plan::RunPlan& plan) {
+  if (start != StartFrom::new_state) return ok_status();
+  ASSIGN_OR_RETURN(weights_, weights::open_checkpoint(plan.config.files.model, plan.shape));
+  recipe_.push_back(
+      {"weights",
+       weights_ ? fmt::format("{}, {:016x}", weights_->description(), weights_->fingerprint())
+                : "of the seed",
+       settings::Decides::together});
+  return ok_status();
+}
+
 Status TrainingRun::open_state(StartFrom start) {
-  return start == StartFrom::new_state ? session_->state().create() : go_on_with_state();
+  if (start != StartFrom::new_state) return go_on_with_state();
+  RETURN_IF_ERROR(session_->state().create());
+  return keep_model();
+}
+
+// Once the folder is this run's for certain.
+Status TrainingRun::keep_model() {
+  if (ranks_ != nullptr && !ranks_->is_first()) return ok_status();
+  const fs::path output(config().files.output);
+  const fs::path folder = ranks_ == nullptr ? output : output.parent_path();
+  return weights::keep_model(folder.string(), config().files.model, plan().shape);
 }
 
 // At the newest step that all ranks have.
@@ -180,16 +206,26 @@ Status TrainingRun::prepare(StartFrom start) {
     RETURN_IF_ERROR(session_->load_parameters(stops_));
     return step_->share_parameters();
   }
-  const auto seed = static_cast<std::uint64_t>(config().schedule.seed);
-  const offload::FillInitial fill = [this, seed](std::int64_t first, std::span<float> out) {
-    shard::fill_initial(plan().layout, plan().share.state, seed, first, out);
+  const offload::FillInitial fill = [this](std::int64_t first, std::span<float> out) {
+    return shard::fill_held(plan().layout, plan().share.state, first, out,
+                            [this](std::int64_t of_model, std::span<float> part) {
+                              return fill_initial(of_model, part);
+                            });
   };
   state::TrainingPosition position;
-  position.seed = seed;
+  position.seed = static_cast<std::uint64_t>(config().schedule.seed);
   position.loss_scale =
       config().arithmetic.precision == Float16Kind::fp16 ? config().loss_scale.initial : 1.0;
   RETURN_IF_ERROR(session_->begin(recipe_, fill, position, stops_));
   return step_->share_parameters();
+}
+
+// On workers, several at a time.
+Status TrainingRun::fill_initial(std::int64_t first, std::span<float> out) const {
+  if (weights_) return weights_->fill(first, out);
+  model::fill_initial(plan().layout, static_cast<std::uint64_t>(config().schedule.seed), first,
+                      out);
+  return ok_status();
 }
 
 Result<session::KeptSnapshot> TrainingRun::save_snapshot() {

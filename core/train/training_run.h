@@ -14,6 +14,7 @@
 #include "core/train/step_parts.h"
 #include "core/train/training_recipe.h"
 #include "core/train/training_text.h"
+#include "core/weights/checkpoint.h"
 
 namespace sluice::train {
 
@@ -52,6 +53,8 @@ class TrainingRun final : public session::Tunable {
   Ranks* ranks() { return ranks_; }
   // For the mode line.
   session::RunHardware hardware() const;
+  // The weights that a new state begins with; null: values of the seed, or a resume.
+  const weights::Checkpoint* initial_weights() const { return weights_ ? &*weights_ : nullptr; }
   // The change of sharding that a resume found.
   const Resharded& resharded() const { return resharded_; }
 
@@ -77,7 +80,10 @@ class TrainingRun final : public session::Tunable {
   Status agreed_to_begin(const Status& mine);
   Result<std::optional<session::RecipeHistory>> load_history(const plan::RunPlan& plan);
   Status open_text();
+  Status open_weights(session::StartFrom start, const plan::RunPlan& plan);
   Status open_state(session::StartFrom start);
+  Status keep_model();
+  Status fill_initial(std::int64_t first, std::span<float> out) const;
   Status go_on_with_state();
   Status open_shards();
   Status open_model(const model::ModelFactory& factory);
@@ -87,6 +93,7 @@ class TrainingRun final : public session::Tunable {
   Ranks* ranks_ = nullptr;
   std::unique_ptr<ShardGroups> shard_groups_;
   Resharded resharded_;
+  std::optional<weights::Checkpoint> weights_;
   TrainingText text_;
   session::Recipe recipe_;
   std::unique_ptr<session::OpenRun> session_;

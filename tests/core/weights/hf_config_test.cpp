@@ -1,0 +1,189 @@
+#include "core/weights/hf_config.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "core/weights/model_folder.h"
+#include "tests/core/weights/weights_files.h"
+
+namespace sluice::weights {
+namespace {
+
+using Catch::Contains;
+using nlohmann::json;
+
+json fixture_config(const std::string& name) {
+  return json::parse(read_bytes("tests/fixtures/" + name + "/config.json"));
+}
+
+Result<HuggingFaceConfig> parsed(const json& config) {
+  return parse_config(config.dump(), "m/config.json", "m");
+}
+
+std::string refusal_of(const json& config) {
+  const auto read = parsed(config);
+  return read.ok() ? "read" : read.error().message();
+}
+
+json with(json config, const std::string& key, const json& value) {
+  config[key] = value;
+  return config;
+}
+
+std::map<std::string, std::string> values_of(const json& config) {
+  const auto read = parsed(config);
+  INFO((read.ok() ? "" : read.error().message()));
+  REQUIRE(read.ok());
+  std::map<std::string, std::string> values;
+  for (auto& [key, value] : model::file_values(read->shape)) values[key] = value;
+  return values;
+}
+
+const json kGpt2 = {{"model_type", "gpt2"}, {"n_layer", 12},
+                    {"n_embd", 768},        {"n_head", 12},
+                    {"n_positions", 1024},  {"n_ctx", 1024},
+                    {"vocab_size", 50257},  {"n_inner", nullptr},
+                    {"resid_pdrop", 0.1},   {"summary_type", "cls_index"}};
+
+}  // namespace
+
+TEST_CASE("configurations that transformers wrote are the models that they tell of") {
+  auto llama = values_of(fixture_config("llama"));
+  CHECK(llama["family"] == "llama");
+  CHECK(llama["layers"] == "2");
+  CHECK(llama["kv_heads"] == "2");
+  CHECK(llama["ffn"] == "24");
+  CHECK(llama["head_dim"] == "0");
+  CHECK(llama["rope_theta"] == "10000");
+  CHECK(llama["norm_eps"] == "1e-05");
+  CHECK(llama["tied_tables"] == "false");
+  CHECK(llama["qkv_bias"] == "false");
+  auto qwen3 = values_of(fixture_config("qwen3"));
+  CHECK(qwen3["head_dim"] == "8");
+  CHECK(qwen3["rope_theta"] == "1000000");
+  CHECK(qwen3["norm_eps"] == "1e-06");
+  CHECK(qwen3["tied_tables"] == "true");
+  CHECK(qwen3["qk_norm"] == "true");
+  auto gpt2 = values_of(kGpt2);
+  CHECK(gpt2["hidden"] == "768");
+  CHECK(gpt2["sequence"] == "1024");
+}
+
+TEST_CASE("version 4's rotary fields are those of version 5") {
+  json config = fixture_config("qwen3");
+  config.erase("rope_parameters");
+  config["rope_theta"] = 1e6;
+  config["rope_scaling"] = nullptr;
+  CHECK(values_of(config) == values_of(fixture_config("qwen3")));
+  config["rope_scaling"] = {{"type", "default"}};
+  CHECK(values_of(config) == values_of(fixture_config("qwen3")));
+  config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 1e6}};
+  CHECK_THAT(refusal_of(config), Contains("both rope_parameters and rope_scaling"));
+  config.erase("rope_scaling");
+  config["rope_theta"] = 5e5;
+  CHECK_THAT(refusal_of(config), Contains("1000000 here and 500000 on top"));
+}
+
+TEST_CASE("what a class has when its field is left out is what transformers has") {
+  json config = fixture_config("qwen3");
+  config.erase("head_dim");
+  CHECK(values_of(config)["head_dim"] == "128");
+  config = fixture_config("llama");
+  config.erase("head_dim");
+  config.erase("num_key_value_heads");
+  config.erase("rms_norm_eps");
+  auto values = values_of(config);
+  CHECK(values["head_dim"] == "0");
+  CHECK(values["kv_heads"] == "4");
+  CHECK(values["norm_eps"] == "1e-06");
+  config.erase("hidden_size");
+  CHECK_THAT(refusal_of(config), Contains("'hidden_size' is missing"));
+}
+
+TEST_CASE("a field that changes the arithmetic is refused by its name") {
+  const json llama = fixture_config("llama");
+  const json qwen3 = fixture_config("qwen3");
+  struct Case {
+    json config;
+    const char* said;
+  };
+  const std::vector<Case> cases = {
+      {with(llama, "hidden_act", "gelu"), "'hidden_act' is \"gelu\""},
+      {with(llama, "pretraining_tp", 2), "'pretraining_tp' is 2"},
+      {with(llama, "sliding_window", 8), "'sliding_window' is 8"},
+      {with(llama, "partial_rotary_factor", 0.5), "'partial_rotary_factor' is 0.5"},
+      {with(llama, "quantization_config", json{{"bits", 4}}), "quantization_config"},
+      {with(llama, "architectures", {"LlamaForSequenceClassification"}), "'architectures'"},
+      {with(llama, "rms_norm_epss", 1e-5), "did you mean 'rms_norm_eps'"},
+      {with(llama, "logit_scale", 2.0), "nothing is known of this field"},
+      {with(llama, "num_hidden_layers", 0), "'num_hidden_layers' is 0"},
+      {with(llama, "num_hidden_layers", 2.5), "'num_hidden_layers' is 2.5"},
+      {with(llama, "num_attention_heads", 3), "'heads'"},
+      {with(llama, "tie_word_embeddings", "yes"), "takes true or false"},
+      {with(llama, "model_type", "bert"), "model_type 'bert' is not trained yet"},
+      {with(llama, "model_type", "lama"), "did you mean 'llama'"},
+      {with(llama, "rope_parameters", {{"rope_type", "dynamic"}, {"factor", 2}}),
+       "rope_type 'dynamic' is not trained"},
+      {with(llama, "rope_parameters", {{"rope_type", "default"}, {"mrope_section", {1}}}),
+       "'mrope_section'"},
+      {with(qwen3, "layer_types", {"full_attention", "linear_attention"}), "\"linear_attention\""},
+      {with(qwen3, "layer_types", {"full_attention"}), "not one type for each of 2 layers"},
+      {with(kGpt2, "n_inner", 100), "'n_inner' is 100"},
+      {with(kGpt2, "activation_function", "relu"), "'activation_function' is \"relu\""},
+      {with(kGpt2, "layer_norm_epsilon", 1e-6), "'layer_norm_epsilon'"},
+      {with(kGpt2, "scale_attn_by_inverse_layer_idx", true), "inverse_layer_idx"},
+      {with(kGpt2, "tie_word_embeddings", false), "'tie_word_embeddings' is false"},
+  };
+  for (const Case& of : cases) CHECK_THAT(refusal_of(of.config), Contains(of.said));
+}
+
+TEST_CASE("dropout that training does not do is noted, and harmless fields are not") {
+  const auto gpt2 = parsed(kGpt2);
+  REQUIRE(gpt2.ok());
+  REQUIRE(gpt2->notes.size() == 1);
+  CHECK_THAT(gpt2->notes.front(), Contains("resid_pdrop is 0.1"));
+  const auto llama = parsed(with(fixture_config("llama"), "torch_dtype", "bfloat16"));
+  REQUIRE(llama.ok());
+  CHECK(llama->notes.empty());
+}
+
+TEST_CASE("a configuration that is written for a shape reads as that shape") {
+  std::vector<json> configs = {kGpt2, fixture_config("llama"), fixture_config("qwen3")};
+  json qwen2 = fixture_config("qwen2_window");
+  qwen2["use_sliding_window"] = false;
+  qwen2["layer_types"] = {"full_attention", "full_attention"};
+  configs.push_back(qwen2);
+  json mistral = fixture_config("llama");
+  for (const char* key : {"attention_bias", "mlp_bias", "pretraining_tp"}) mistral.erase(key);
+  mistral["model_type"] = "mistral";
+  mistral["architectures"] = {"MistralForCausalLM"};
+  mistral["sliding_window"] = nullptr;
+  configs.push_back(mistral);
+  for (const json& config : configs) {
+    INFO(config["model_type"]);
+    const auto read = parsed(config);
+    INFO((read.ok() ? "" : read.error().message()));
+    REQUIRE(read.ok());
+    const auto text = config_text(read->shape, "float32");
+    REQUIRE(text.ok());
+    const auto again = parse_config(*text, "m/config.json", "m");
+    INFO((again.ok() ? "" : again.error().message()));
+    REQUIRE(again.ok());
+    CHECK(model::file_values(again->shape) == model::file_values(read->shape));
+  }
+}
+
+TEST_CASE("a model file that is written for a shape parses to it, whatever its name") {
+  auto read = parsed(fixture_config("qwen3"));
+  REQUIRE(read.ok());
+  for (const char* name : {"true", "12", "a \"b\" \\ c\n", "grün"}) {
+    read->shape.name = name;
+    const auto values = model::file_values(read->shape);
+    const auto again = model::parse_model_shape(model::model_file_text(values), "m.toml");
+    INFO((again.ok() ? "" : again.error().message()));
+    REQUIRE(again.ok());
+    CHECK(model::file_values(*again) == values);
+  }
+}
+
+}  // namespace sluice::weights
