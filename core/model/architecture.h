@@ -66,22 +66,33 @@ enum class Positions : std::uint8_t {
   patches,  // always an image's patches and the class token
 };
 
-// Keys of a model file (docs/model_format.md), beside `name` and `family`.
+// Keys of a model file (docs/model_format.md), beside `name` and `family`, each with the place of
+// its value in a shape.
+template <typename Value>
+using Place = Value& (*)(ModelShape& shape);
+// kPlace<&ModelShape::rotary, &Rotary::theta>: the member of a member.
+template <auto First, auto... Inner>
+inline constexpr auto kPlace =
+    [](ModelShape& shape) -> auto& { return ((shape.*First).*....*Inner); };
 struct NumberKey {
   const char* key = "";
-  std::int64_t ModelShape::* field = nullptr;
+  Place<std::int64_t> place = nullptr;
   std::int64_t largest = 0;      // generous; keeps products of extents inside 64 bits
   bool may_be_left_out = false;  // then 0, which stands for a number that follows from the others
 };
 struct RealKey {  // left out: what ModelShape has
   const char* key = "";
-  double ModelShape::* field = nullptr;
+  Place<double> place = nullptr;
   double least = 0;
   double largest = 0;
 };
 struct FlagKey {  // left out: false
   const char* key = "";
-  bool ModelShape::* field = nullptr;
+  Place<bool> place = nullptr;
+};
+struct ScalingKey {  // left out: none
+  const char* key = "";
+  Place<RopeScaling> place = nullptr;
 };
 
 // A number of a model file that contradicts the others.
@@ -106,6 +117,7 @@ struct Architecture {
   std::span<const NumberKey> number_keys;
   std::span<const RealKey> real_keys = {};
   std::span<const FlagKey> flag_keys = {};
+  std::span<const ScalingKey> scaling_keys = {};
   // Contradictions of the family's own keys, and what follows from them; null: none.
   std::optional<ShapeFault> (*find_fault)(const ModelShape& shape) = nullptr;
   void (*derive)(ModelShape& shape) = nullptr;

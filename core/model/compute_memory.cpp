@@ -76,6 +76,12 @@ std::int64_t offloaded_bytes(const ModelShape& shape, const ModelOptions& option
   return std::min(all, widest + (asked_bytes > 0 ? asked_bytes : 2 * widest));
 }
 
+// One for all blocks.
+std::int64_t window_mask_bytes(const ModelShape& shape, std::int64_t sequence) {
+  return shape.window.limits(shape.layers - 1, sequence) ? sequence * sequence * kWideValueBytes
+                                                         : 0;
+}
+
 std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
   const std::int64_t row = tokens * shape.hidden * kValueBytes;
@@ -89,7 +95,7 @@ std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& optio
   const std::int64_t embedding =
       tokens * memory_bytes(architecture_of(shape).embedding.made(shape));
   return options.micro_step_count * (embedding + layers + numbers) +
-         offloaded_bytes(shape, options);
+         offloaded_bytes(shape, options) + window_mask_bytes(shape, options.sequence);
 }
 
 std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options,

@@ -40,6 +40,7 @@ std::vector<std::string> keys_of(const Architecture& architecture) {
   for (const NumberKey& number : architecture.number_keys) keys.emplace_back(number.key);
   for (const RealKey& real : architecture.real_keys) keys.emplace_back(real.key);
   for (const FlagKey& flag : architecture.flag_keys) keys.emplace_back(flag.key);
+  for (const ScalingKey& scaling : architecture.scaling_keys) keys.emplace_back(scaling.key);
   return keys;
 }
 
@@ -104,6 +105,18 @@ Result<bool> read_flag(const toml::table& table, const FlagKey& flag, const std:
                     place(path, node->source()), flag.key);
 }
 
+Result<RopeScaling> read_scaling(const toml::table& table, const ScalingKey& scaling,
+                                 const std::string& path) {
+  const toml::node* node = table.get(scaling.key);
+  if (node == nullptr) return RopeScaling::none;
+  const std::vector<std::string> names(kRopeScalingNames.begin(), kRopeScalingNames.end());
+  const std::string word = node->value_exact<std::string>().value_or("");
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found != names.end()) return static_cast<RopeScaling>(found - names.begin());
+  return make_error(ErrorCode::config, "{}: '{}' must be one of {}{}", place(path, node->source()),
+                    scaling.key, fmt::join(names, ", "), did_you_mean(word, names));
+}
+
 Result<std::string> read_name(const toml::table& table, const std::string& path) {
   const toml::node* node = table.get("name");
   if (node == nullptr) return std::filesystem::path(path).stem().string();
@@ -118,7 +131,7 @@ Result<std::string> read_name(const toml::table& table, const std::string& path)
 // Whether a head may be said to be another width than its share of the model's.
 bool has_head_dim(const Architecture& architecture) {
   return std::ranges::any_of(architecture.number_keys, [](const NumberKey& number) {
-    return number.field == &ModelShape::head_dim;
+    return std::string_view(number.key) == "head_dim";
   });
 }
 
@@ -141,13 +154,16 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
   RETURN_IF_ERROR(check_keys(table, architecture, path));
   ASSIGN_OR_RETURN(shape.name, read_name(table, path));
   for (const NumberKey& number : architecture.number_keys) {
-    ASSIGN_OR_RETURN(shape.*number.field, read_number(table, number, path));
+    ASSIGN_OR_RETURN(number.place(shape), read_number(table, number, path));
   }
   for (const RealKey& real : architecture.real_keys) {
-    ASSIGN_OR_RETURN(shape.*real.field, read_real(table, real, shape.*real.field, path));
+    ASSIGN_OR_RETURN(real.place(shape), read_real(table, real, real.place(shape), path));
   }
   for (const FlagKey& flag : architecture.flag_keys) {
-    ASSIGN_OR_RETURN(shape.*flag.field, read_flag(table, flag, path));
+    ASSIGN_OR_RETURN(flag.place(shape), read_flag(table, flag, path));
+  }
+  for (const ScalingKey& scaling : architecture.scaling_keys) {
+    ASSIGN_OR_RETURN(scaling.place(shape), read_scaling(table, scaling, path));
   }
   if (const std::optional<ShapeFault> fault = find_fault(shape, architecture)) {
     return make_error(ErrorCode::config, "{}: {}", place(path, table.get(fault->key)->source()),
@@ -165,18 +181,23 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> file_values(const ModelShape& shape) {
+std::vector<std::pair<std::string, std::string>> file_values(const ModelShape& of) {
+  ModelShape shape = of;  // a place is one to write to
   std::vector<std::pair<std::string, std::string>> values = {{"name", shape.name},
                                                              {"family", family_name(shape.family)}};
   const Architecture& architecture = architecture_of(shape);
   for (const NumberKey& number : architecture.number_keys) {
-    values.emplace_back(number.key, fmt::format("{}", shape.*number.field));
+    values.emplace_back(number.key, fmt::format("{}", number.place(shape)));
   }
   for (const RealKey& real : architecture.real_keys) {
-    values.emplace_back(real.key, fmt::format("{}", shape.*real.field));
+    values.emplace_back(real.key, fmt::format("{}", real.place(shape)));
   }
   for (const FlagKey& flag : architecture.flag_keys) {
-    values.emplace_back(flag.key, shape.*flag.field ? "true" : "false");
+    values.emplace_back(flag.key, flag.place(shape) ? "true" : "false");
+  }
+  for (const ScalingKey& scaling : architecture.scaling_keys) {
+    values.emplace_back(scaling.key,
+                        kRopeScalingNames.at(static_cast<std::size_t>(scaling.place(shape))));
   }
   return values;
 }

@@ -4,6 +4,7 @@
 //
 // Thread contract: plain data and free functions.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,6 +22,45 @@ inline constexpr std::size_t kFamilyCount = 5;
 
 std::string family_name(Family family);
 std::vector<std::string> family_names();  // in the order of the enum
+
+// Pair i turns by position x f_i radians, and f_i = theta^(-2 i / head_width) where nothing is
+// scaled. The others are those of Hugging Face's transformers 5 (its module modeling_rope_utils),
+// by the names there (rotary_frequencies.h).
+enum class RopeScaling : std::uint8_t {
+  none,    // "default"
+  linear,  // all of them `factor` times slower
+  llama3,  // the slow ones are, the fast ones are not, and those between partly (Llama 3.1)
+  yarn,    // the same by another measure, and what is turned grows (arXiv:2309.00071)
+};
+inline constexpr std::array<const char*, 4> kRopeScalingNames = {"none", "linear", "llama3",
+                                                                 "yarn"};
+
+struct Rotary {
+  double theta = 1e4;
+  RopeScaling scaling = RopeScaling::none;
+  double factor = 1;                   // how many times longer a context is
+  std::int64_t original_sequence = 0;  // llama3, yarn: the context before it was
+  // llama3: pairs that turn less than `low_frequency` times in that context are slow, those that
+  // turn more than `high_frequency` times are fast.
+  double low_frequency = 1;
+  double high_frequency = 4;
+  // yarn: the same, the fast ones first.
+  double beta_fast = 32;
+  double beta_slow = 1;
+  double attention_factor = 0;  // yarn: on queries and keys; 0: 0.1 ln(factor) + 1
+  bool operator==(const Rotary&) const = default;
+};
+
+// How far a token's attention looks back in a block.
+struct SlidingWindow {
+  std::int64_t tokens = 0;       // itself and those before it; 0: all of them
+  std::int64_t first_block = 0;  // blocks before this one look back at all
+  bool operator==(const SlidingWindow&) const = default;
+
+  bool limits(std::int64_t block, std::int64_t sequence) const {
+    return tokens > 0 && sequence > tokens && block >= first_block;
+  }
+};
 
 struct ModelShape {
   std::string name;
@@ -44,9 +84,12 @@ struct ModelShape {
   std::int64_t head_dim = 0;  // width of a head; 0: hidden / heads
   bool tied_tables = false;   // the output table is the token table
   bool qkv_bias = false;      // queries, keys and values have a bias, as qwen2's
+  bool o_bias = false;        // the product behind attention has one
+  bool mlp_bias = false;      // those of the MLP have one
   bool qk_norm = false;       // each head of queries and keys goes through an RMSNorm, as qwen3's
-  double rope_theta = 1e4;    // pair i of a head turns by position / rope_theta^(2 i / head_width)
   double norm_eps = 1e-5;     // added to an RMSNorm's mean square
+  Rotary rotary = {};
+  SlidingWindow window = {};
 
   std::int64_t head_width() const { return head_dim > 0 ? head_dim : hidden / heads; }
   // The width of a token's queries, of its keys, and of its values.

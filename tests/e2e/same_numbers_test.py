@@ -126,11 +126,13 @@ def settings_give_the_same_numbers_with_each_optimizer(place):
     require(found[0] != found[1], "sgd and adagrad gave the same numbers")
 
 
-# One has heads of queries that share keys and values; the other wide heads with norms, biases and
-# one table.
+# One has heads of queries that share keys and values; the other wide heads with norms, all biases,
+# a window in its second block, stretched positions and one table.
 LLAMAS = {
     "llama.toml": "tied_tables = false\n",
-    "qwen.toml": "head_dim = 24\nqk_norm = true\nqkv_bias = true\ntied_tables = true\n",
+    "qwen.toml": "head_dim = 24\nqk_norm = true\nqkv_bias = true\no_bias = true\nmlp_bias = true\n"
+                 "window = 9\nfirst_window_block = 1\nrope_scaling = \"yarn\"\nrope_factor = 4\n"
+                 "rope_original_sequence = 16\ntied_tables = true\n",
 }
 LLAMA_MODEL = """\
 family = "llama"

@@ -2,8 +2,9 @@
 // positions turned into queries and keys, without parameters; fewer heads of keys and values than
 // of queries; an MLP whose two inner products are multiplied (SwiGLU); and an output table of its
 // own, unless tied_tables. No product has a bias, but for those of queries, keys and values with
-// qkv_bias (Qwen2); with qk_norm each head of queries and keys goes through an RMSNorm before it is
-// turned (Qwen3).
+// qkv_bias (Qwen2), the one behind attention with o_bias and the MLP's with mlp_bias; with qk_norm
+// each head of queries and keys goes through an RMSNorm before it is turned (Qwen3). A sliding
+// window is a mask: all pairs are computed, so FLOP and tensors are as without it.
 
 #include "core/model/architectures/rows.h"
 #include "core/model/architectures/shared_parts.h"
@@ -17,40 +18,53 @@ constexpr std::array kLlamaNumberKeys = {
     kHeadsKey,
     kSequenceKey,
     kVocabularyKey,
-    NumberKey{"kv_heads", &ModelShape::kv_heads, 1'000'000},
-    NumberKey{"ffn", &ModelShape::ffn, 4'000'000},
-    NumberKey{"head_dim", &ModelShape::head_dim, 1'000'000, /*may_be_left_out=*/true},
+    NumberKey{"kv_heads", kPlace<&ModelShape::kv_heads>, 1'000'000},
+    NumberKey{"ffn", kPlace<&ModelShape::ffn>, 4'000'000},
+    NumberKey{"head_dim", kPlace<&ModelShape::head_dim>, 1'000'000, /*may_be_left_out=*/true},
+    NumberKey{"window", kPlace<&ModelShape::window, &SlidingWindow::tokens>, 100'000'000,
+              /*may_be_left_out=*/true},
+    NumberKey{"first_window_block", kPlace<&ModelShape::window, &SlidingWindow::first_block>,
+              100'000, /*may_be_left_out=*/true},
+    NumberKey{"rope_original_sequence", kPlace<&ModelShape::rotary, &Rotary::original_sequence>,
+              100'000'000, /*may_be_left_out=*/true},
 };
 
 constexpr std::array kLlamaRealKeys = {
-    RealKey{"rope_theta", &ModelShape::rope_theta, 1, 1e12},
-    RealKey{"norm_eps", &ModelShape::norm_eps, 1e-12, 1},
+    RealKey{"rope_theta", kPlace<&ModelShape::rotary, &Rotary::theta>, 1, 1e12},
+    RealKey{"rope_factor", kPlace<&ModelShape::rotary, &Rotary::factor>, 1, 1e6},
+    RealKey{"rope_low_frequency", kPlace<&ModelShape::rotary, &Rotary::low_frequency>, 1e-6, 1e6},
+    RealKey{"rope_high_frequency", kPlace<&ModelShape::rotary, &Rotary::high_frequency>, 1e-6, 1e6},
+    RealKey{"rope_beta_fast", kPlace<&ModelShape::rotary, &Rotary::beta_fast>, 1e-6, 1e6},
+    RealKey{"rope_beta_slow", kPlace<&ModelShape::rotary, &Rotary::beta_slow>, 1e-6, 1e6},
+    RealKey{"rope_attention_factor", kPlace<&ModelShape::rotary, &Rotary::attention_factor>, 0,
+            1e6},
+    RealKey{"norm_eps", kPlace<&ModelShape::norm_eps>, 1e-12, 1},
 };
 
 constexpr std::array kLlamaFlagKeys = {
-    FlagKey{"tied_tables", &ModelShape::tied_tables},
-    FlagKey{"qkv_bias", &ModelShape::qkv_bias},
-    FlagKey{"qk_norm", &ModelShape::qk_norm},
+    FlagKey{"tied_tables", kPlace<&ModelShape::tied_tables>},
+    FlagKey{"qkv_bias", kPlace<&ModelShape::qkv_bias>},
+    FlagKey{"o_bias", kPlace<&ModelShape::o_bias>},
+    FlagKey{"mlp_bias", kPlace<&ModelShape::mlp_bias>},
+    FlagKey{"qk_norm", kPlace<&ModelShape::qk_norm>},
 };
 
-// torch's Linear without bias: the weight is [out, in].
-void product(LayoutBuilder& builder, const std::string& name, std::int64_t in, std::int64_t out) {
-  builder.normal(name + ".weight", {out, in});
-}
+constexpr std::array kLlamaScalingKeys = {
+    ScalingKey{"rope_scaling", kPlace<&ModelShape::rotary, &Rotary::scaling>}};
 
-// queries, keys and values.
-void input_product(LayoutBuilder& builder, const std::string& name, const ModelShape& shape,
-                   std::int64_t width) {
-  product(builder, name, shape.hidden, width);
-  if (shape.qkv_bias) builder.zeros(name + ".bias", width);
+// torch's Linear: the weight is [out, in].
+void product(LayoutBuilder& builder, const std::string& name, std::int64_t in, std::int64_t out,
+             bool has_bias = false) {
+  builder.normal(name + ".weight", {out, in});
+  if (has_bias) builder.zeros(name + ".bias", out);
 }
 
 void add_llama_self_attention(LayoutBuilder& builder, const std::string& name,
                               const ModelShape& shape) {
-  input_product(builder, name + ".q_proj", shape, shape.attention_width());
-  input_product(builder, name + ".k_proj", shape, shape.kv_width());
-  input_product(builder, name + ".v_proj", shape, shape.kv_width());
-  product(builder, name + ".o_proj", shape.attention_width(), shape.hidden);
+  product(builder, name + ".q_proj", shape.hidden, shape.attention_width(), shape.qkv_bias);
+  product(builder, name + ".k_proj", shape.hidden, shape.kv_width(), shape.qkv_bias);
+  product(builder, name + ".v_proj", shape.hidden, shape.kv_width(), shape.qkv_bias);
+  product(builder, name + ".o_proj", shape.attention_width(), shape.hidden, shape.o_bias);
   if (!shape.qk_norm) return;
   builder.ones(name + ".q_norm.weight", shape.head_width());
   builder.ones(name + ".k_norm.weight", shape.head_width());
@@ -63,9 +77,9 @@ void add_llama_embedding(LayoutBuilder& builder, const std::string& /*layer*/,
 
 void add_llama_block(LayoutBuilder& builder, const std::string& layer, const ModelShape& shape) {
   add_llama_self_attention(builder, layer + ".self_attn", shape);
-  product(builder, layer + ".mlp.gate_proj", shape.hidden, shape.ffn);
-  product(builder, layer + ".mlp.up_proj", shape.hidden, shape.ffn);
-  product(builder, layer + ".mlp.down_proj", shape.ffn, shape.hidden);
+  product(builder, layer + ".mlp.gate_proj", shape.hidden, shape.ffn, shape.mlp_bias);
+  product(builder, layer + ".mlp.up_proj", shape.hidden, shape.ffn, shape.mlp_bias);
+  product(builder, layer + ".mlp.down_proj", shape.ffn, shape.hidden, shape.mlp_bias);
   builder.ones(layer + ".input_layernorm.weight", shape.hidden);
   builder.ones(layer + ".post_attention_layernorm.weight", shape.hidden);
 }
@@ -124,7 +138,28 @@ std::vector<MadeTensor> llama_head_made(const ModelShape& shape) {
   return made.take();
 }
 
+// A rule of scaling whose numbers are not there, or numbers without a rule.
+std::optional<ShapeFault> find_rotary_fault(const Rotary& rotary) {
+  const bool measures =
+      rotary.scaling == RopeScaling::llama3 || rotary.scaling == RopeScaling::yarn;
+  if (measures && rotary.original_sequence == 0) {
+    return ShapeFault{"rope_scaling",
+                      "'rope_scaling' needs 'rope_original_sequence', the context before it"};
+  }
+  if (measures && rotary.theta <= 1) {
+    return ShapeFault{"rope_theta", "'rope_theta' must be above 1 where frequencies are scaled"};
+  }
+  if (rotary.scaling == RopeScaling::llama3 && rotary.high_frequency <= rotary.low_frequency) {
+    return ShapeFault{"rope_scaling", "'rope_high_frequency' must be above 'rope_low_frequency'"};
+  }
+  if (rotary.scaling == RopeScaling::none && rotary.factor != 1) {
+    return ShapeFault{"rope_factor", "'rope_factor' needs 'rope_scaling', the rule it belongs to"};
+  }
+  return std::nullopt;
+}
+
 std::optional<ShapeFault> find_llama_fault(const ModelShape& shape) {
+  if (const auto fault = find_rotary_fault(shape.rotary)) return fault;
   if (shape.head_width() % 2 != 0) {
     return ShapeFault{
         shape.head_dim > 0 ? "head_dim" : "heads",
@@ -157,6 +192,7 @@ const Architecture kLlama = {
     .number_keys = kLlamaNumberKeys,
     .real_keys = kLlamaRealKeys,
     .flag_keys = kLlamaFlagKeys,
+    .scaling_keys = kLlamaScalingKeys,
     .find_fault = find_llama_fault,
 };
 

@@ -15,11 +15,12 @@ extern const Architecture kBloom;
 extern const Architecture kVit;
 extern const Architecture kLlama;
 
-inline constexpr NumberKey kLayersKey = {"layers", &ModelShape::layers, 100'000};
-inline constexpr NumberKey kHiddenKey = {"hidden", &ModelShape::hidden, 1'000'000};
-inline constexpr NumberKey kHeadsKey = {"heads", &ModelShape::heads, 1'000'000};
-inline constexpr NumberKey kSequenceKey = {"sequence", &ModelShape::sequence, 100'000'000};
-inline constexpr NumberKey kVocabularyKey = {"vocabulary", &ModelShape::vocabulary, 100'000'000};
+inline constexpr NumberKey kLayersKey = {"layers", kPlace<&ModelShape::layers>, 100'000};
+inline constexpr NumberKey kHiddenKey = {"hidden", kPlace<&ModelShape::hidden>, 1'000'000};
+inline constexpr NumberKey kHeadsKey = {"heads", kPlace<&ModelShape::heads>, 1'000'000};
+inline constexpr NumberKey kSequenceKey = {"sequence", kPlace<&ModelShape::sequence>, 100'000'000};
+inline constexpr NumberKey kVocabularyKey = {"vocabulary", kPlace<&ModelShape::vocabulary>,
+                                             100'000'000};
 
 // All that a plain family of texts says of itself.
 inline constexpr std::array kTextKeys = {kLayersKey, kHiddenKey, kHeadsKey, kSequenceKey,

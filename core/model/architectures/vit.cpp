@@ -13,10 +13,10 @@ constexpr std::array kVitNumberKeys = {
     kLayersKey,
     kHiddenKey,
     kHeadsKey,
-    NumberKey{"image", &ModelShape::image, 10'000},
-    NumberKey{"patch", &ModelShape::patch, 10'000},
-    NumberKey{"channels", &ModelShape::channels, 1'000},
-    NumberKey{"classes", &ModelShape::classes, 100'000'000},
+    NumberKey{"image", kPlace<&ModelShape::image>, 10'000},
+    NumberKey{"patch", kPlace<&ModelShape::patch>, 10'000},
+    NumberKey{"channels", kPlace<&ModelShape::channels>, 1'000},
+    NumberKey{"classes", kPlace<&ModelShape::classes>, 100'000'000},
 };
 
 void add_vit_embedding(LayoutBuilder& builder, const std::string& /*layer*/,

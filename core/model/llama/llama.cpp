@@ -13,12 +13,15 @@
 namespace sluice::model {
 namespace {
 
-enum Constant : std::uint8_t { kCosine, kSine };
+enum Constant : std::uint8_t { kCosine, kSine, kWindowMask };
 
 std::vector<at::Tensor> constants(const ModelShape& shape, std::int64_t sequence,
                                   const at::TensorOptions& like) {
-  const Angles angles = rotary_angles(sequence, shape.head_width(), shape.rope_theta, like);
-  return {angles.cosine, angles.sine};
+  const Angles angles = rotary_angles(sequence, shape.head_width(), shape.rotary, like);
+  std::vector<at::Tensor> made = {angles.cosine, angles.sine};
+  if (shape.window.limits(shape.layers - 1, sequence))
+    made.push_back(window_mask(sequence, shape.window.tokens, like));
+  return made;
 }
 
 at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape /*window*/) {
@@ -26,21 +29,17 @@ at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape /*wi
 }
 
 // Weights are [out, in].
-at::Tensor linear(const at::Tensor& x, const LayerViews& w, const std::string& name) {
-  return watched_product(x, w[name + ".weight"].t());
-}
-
-at::Tensor with_bias(const at::Tensor& x, const LayerViews& w, const std::string& name,
-                     const ModelShape& shape) {
-  if (!shape.qkv_bias) return linear(x, w, name);
-  return product_plus(w[name + ".bias"], x, w[name + ".weight"].t());
+at::Tensor linear(const at::Tensor& x, const LayerViews& w, const std::string& name,
+                  bool has_bias) {
+  const at::Tensor weight = w[name + ".weight"].t();
+  return has_bias ? product_plus(w[name + ".bias"], x, weight) : watched_product(x, weight);
 }
 
 // Queries or keys, each head through its norm where there is one, and turned.
 at::Tensor turned_heads(const at::Tensor& x, const LayerViews& w, const std::string& part,
                         const LayerContext& context) {
   const ModelShape& shape = context.shape;
-  at::Tensor rows = with_bias(x, w, "self_attn." + part + "_proj", shape);
+  at::Tensor rows = linear(x, w, "self_attn." + part + "_proj", shape.qkv_bias);
   if (shape.qk_norm) {
     const at::Tensor of_heads = rows.view({rows.size(0), -1, shape.head_width()});
     rows = rms_norm(of_heads, w["self_attn." + part + "_norm.weight"], shape.norm_eps)
@@ -49,21 +48,31 @@ at::Tensor turned_heads(const at::Tensor& x, const LayerViews& w, const std::str
   return turned(rows, {context.constants[kCosine], context.constants[kSine]}, context.window);
 }
 
+// Not defined: the block looks back at all.
+at::Tensor mask_of(const LayerContext& context) {
+  return context.shape.window.limits(context.block, context.window.sequence)
+             ? context.constants[kWindowMask]
+             : at::Tensor();
+}
+
 at::Tensor attended(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
+  const ModelShape& shape = context.shape;
   const at::Tensor query = turned_heads(x, w, "q", context);
   const at::Tensor key = turned_heads(x, w, "k", context);
-  const at::Tensor value = with_bias(x, w, "self_attn.v_proj", context.shape);
-  return linear(grouped_attention(query, key, value, context.window, context.shape.heads,
-                                  context.shape.kv_heads),
-                w, "self_attn.o_proj");
+  const at::Tensor value = linear(x, w, "self_attn.v_proj", shape.qkv_bias);
+  const at::Tensor mixed = grouped_attention(query, key, value, context.window, shape.heads,
+                                             shape.kv_heads, mask_of(context));
+  return linear(mixed, w, "self_attn.o_proj", shape.o_bias);
 }
 
 at::Tensor block(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
   const double eps = context.shape.norm_eps;
   const at::Tensor middle = x + attended(rms_norm(x, w["input_layernorm.weight"], eps), w, context);
   const at::Tensor inner = rms_norm(middle, w["post_attention_layernorm.weight"], eps);
-  const at::Tensor gate = at::silu(linear(inner, w, "mlp.gate_proj"));
-  return middle + linear(gate * linear(inner, w, "mlp.up_proj"), w, "mlp.down_proj");
+  const bool has_bias = context.shape.mlp_bias;
+  const at::Tensor gate = at::silu(linear(inner, w, "mlp.gate_proj", has_bias));
+  const at::Tensor up = linear(inner, w, "mlp.up_proj", has_bias);
+  return middle + linear(gate * up, w, "mlp.down_proj", has_bias);
 }
 
 at::Tensor head(const at::Tensor& x, const LayerViews& w, const ModelShape& shape) {

@@ -1,6 +1,6 @@
 #pragma once
-// Llama and its kin (Qwen2, Qwen3, SmolLM) in libtorch, without scaled rotary frequencies and
-// without sliding windows: their row (core/model/architectures/llama.cpp) as functions of tensors.
+// Llama and its kin (Mistral, Qwen2, Qwen3, SmolLM) in libtorch: their row
+// (core/model/architectures/llama.cpp) as functions of tensors.
 //
 // Thread contract: as TorchArchitecture.
 

@@ -19,10 +19,16 @@ namespace sluice::model {
 at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads);
 
 // query (tokens, heads x head_dim), key and value (tokens, kv_heads x head_dim): each head of keys
-// and values serves heads / kv_heads queries. The result is as `query`.
+// and values serves heads / kv_heads queries. The result is as `query`. `mask`: window_mask() where
+// a token does not look back at all of its window's; not defined: it does.
 at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, WindowShape window, std::int64_t heads,
-                             std::int64_t kv_heads);
+                             std::int64_t kv_heads, const at::Tensor& mask = {});
+
+// (sequence, sequence): 0 where a token of that row sees one of that column, itself and the
+// `tokens` - 1 before it, and minus infinity elsewhere; of the type in which attention computes
+// where `like` lies.
+at::Tensor window_mask(std::int64_t sequence, std::int64_t tokens, const at::TensorOptions& like);
 
 // The widened one, on any processor: for tests of it.
 at::Tensor widened_attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads);

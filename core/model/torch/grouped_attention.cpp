@@ -1,13 +1,17 @@
 // Attention whose heads of keys and values each serve several heads of queries. Where a processor
 // computes, libtorch repeats them, and keeps what it has repeated; here a window's groups are its
-// batch, and the keys of a group a view for each of its heads.
+// batch, and the keys of a group a view for each of its heads. A sliding window is a mask.
 
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <limits>
+#include <optional>
 
 #include "core/model/torch/attention.h"
 #include "core/model/torch/attention_heads.h"
@@ -59,10 +63,20 @@ struct Groups {
   }
 };
 
+// Autograd asks each tensor that a function is given where it lies, and this one may not be there.
+struct Mask {
+  at::Tensor tensor;
+  bool is_given() const { return tensor.defined(); }
+  std::optional<at::Tensor> given() const {
+    return is_given() ? std::optional(tensor) : std::nullopt;
+  }
+};
+
 struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& query,
-                            const at::Tensor& key, const at::Tensor& value, std::int64_t batch,
-                            std::int64_t sequence, std::int64_t heads, std::int64_t kv_heads) {
+                            const at::Tensor& key, const at::Tensor& value, const Mask& mask,
+                            std::int64_t batch, std::int64_t sequence, std::int64_t heads,
+                            std::int64_t kv_heads) {
     const Groups groups{
         {batch, sequence}, heads, kv_heads, widens_products(query.scalar_type(), query.device())};
     const at::Tensor mixed = at::empty_like(query);
@@ -71,11 +85,12 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
     for (std::int64_t i = 0; i < batch; ++i) {
       const auto [out, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
           groups.queries(query, i), groups.keys(key, i), groups.keys(value, i), 0.0,
-          /*is_causal=*/true);
+          /*is_causal=*/!mask.is_given(), mask.given());
       groups.put_queries(out, mixed, i);
       log_sums[i].copy_(sums);
     }
     context->save_for_backward({query, key, value, mixed, log_sums});
+    if (mask.is_given()) context->saved_data["mask"] = mask.tensor;  // the model's, of no layer
     context->saved_data["sequence"] = sequence;
     context->saved_data["kv_heads"] = kv_heads;
     return mixed;
@@ -93,16 +108,18 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
     const at::Tensor of_key = at::empty_like(key);
     const at::Tensor of_value = at::empty_like(value);
     const at::Tensor gradient = gradients[0].contiguous();
+    const c10::IValue& kept_mask = context->saved_data["mask"];
+    const Mask mask{kept_mask.isTensor() ? kept_mask.toTensor() : at::Tensor()};
     for (std::int64_t i = 0; i < groups.window.batch; ++i) {
       const auto [queries, keys, values] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
           groups.queries(gradient, i), groups.queries(query, i), groups.keys(key, i),
           groups.keys(value, i), groups.queries(mixed, i), log_sums[i], 0.0,
-          /*is_causal=*/true);
+          /*is_causal=*/!mask.is_given(), mask.given());
       groups.put_queries(queries, of_query, i);
       groups.put_keys(keys, of_key, i);
       groups.put_keys(values, of_value, i);
     }
-    return {of_query, of_key, of_value, {}, {}, {}, {}};
+    return {of_query, of_key, of_value, {}, {}, {}, {}, {}};
   }
 };
 
@@ -110,16 +127,28 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
 
 at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, WindowShape window, std::int64_t heads,
-                             std::int64_t kv_heads) {
+                             std::int64_t kv_heads, const at::Tensor& whole_mask) {
+  Mask mask;
+  if (whole_mask.defined())
+    mask.tensor = whole_mask.narrow(0, 0, window.sequence).narrow(1, 0, window.sequence);
   if (computes_on_processor(query.device())) {
-    return GroupedAttention::apply(query, key, value, window.batch, window.sequence, heads,
+    return GroupedAttention::apply(query, key, value, mask, window.batch, window.sequence, heads,
                                    kv_heads);
   }
   const at::Tensor mixed = at::scaled_dot_product_attention(
       as_heads(query, window, heads), as_heads(key, window, kv_heads),
-      as_heads(value, window, kv_heads), std::nullopt, 0.0, /*is_causal=*/true, std::nullopt,
-      /*enable_gqa=*/kv_heads != heads);
+      as_heads(value, window, kv_heads), mask.given(), 0.0, /*is_causal=*/!mask.is_given(),
+      std::nullopt, /*enable_gqa=*/kv_heads != heads);
   return as_rows(mixed, window);
+}
+
+at::Tensor window_mask(std::int64_t sequence, std::int64_t tokens, const at::TensorOptions& like) {
+  const bool in_fp32 = computes_on_processor(like.device());
+  const at::TensorOptions options = in_fp32 ? like.dtype(at::kFloat) : like;
+  const at::Tensor all = at::full({sequence, sequence}, 1, like.dtype(at::kBool));
+  const at::Tensor seen = all.tril().logical_and(all.triu(1 - tokens));
+  return at::full({sequence, sequence}, 0, options)
+      .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
 }
 
 }  // namespace sluice::model

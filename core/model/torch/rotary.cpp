@@ -4,8 +4,10 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/outer.h>
-#include <ATen/ops/pow.h>
+#include <ATen/ops/tensor.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include "core/model/rotary_frequencies.h"
 
 namespace sluice::model {
 namespace {
@@ -47,7 +49,7 @@ struct Turned : torch::autograd::Function<Turned> {
     return turn(rows, for_heads(cosine, window), for_heads(sine, window), window);
   }
 
-  // Back by the same angles.
+  // Back by the same angles, and times the same factor.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const WindowShape window{context->saved_data["batch"].toInt(),
@@ -63,13 +65,14 @@ struct Turned : torch::autograd::Function<Turned> {
 
 }  // namespace
 
-Angles rotary_angles(std::int64_t sequence, std::int64_t head_dim, double theta,
+// In double until they are cosines: a late position is a large number of radians.
+Angles rotary_angles(std::int64_t sequence, std::int64_t head_dim, const Rotary& rotary,
                      const at::TensorOptions& like) {
-  const at::TensorOptions wide = at::TensorOptions().dtype(at::kFloat);
-  const at::Tensor exponents = at::arange(0, head_dim, 2, wide) / static_cast<double>(head_dim);
-  const at::Tensor frequencies = at::pow(theta, exponents).reciprocal();
+  const at::TensorOptions wide = at::TensorOptions().dtype(at::kDouble);
+  const at::Tensor frequencies = at::tensor(rotary_frequencies(rotary, head_dim), wide);
   const at::Tensor angles = at::outer(at::arange(0, sequence, wide), frequencies);
-  return {angles.cos().to(like), angles.sin().to(like)};
+  const double factor = rotary_attention_factor(rotary);
+  return {(angles.cos() * factor).to(like), (angles.sin() * factor).to(like)};
 }
 
 at::Tensor turned(const at::Tensor& rows, const Angles& angles, WindowShape window) {

@@ -181,7 +181,8 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
 at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
                                  const FlatViews& views) const {
   if (layer == head()) return architecture_.head(x, views.head(), shape_);
-  return architecture_.block(x, views.of(layer), {shape_, window, views.constants});
+  return architecture_.block(x, views.of(layer),
+                             {shape_, window, views.constants, index_of(layer) - 1});
 }
 
 const at::Tensor& StackModel::output_table(const FlatViews& views) const {

@@ -22,6 +22,7 @@ struct LayerContext {
   const ModelShape& shape;
   WindowShape window;
   const std::vector<at::Tensor>& constants;  // TorchArchitecture::constants
+  std::int64_t block = 0;                    // 0: the first
 };
 
 struct TorchArchitecture {

@@ -105,19 +105,39 @@ TEST_CASE("a llama may have heads of a width of their own, one table, biases and
 TEST_CASE("the values of a shape are those of its file, every key of its family among them") {
   const std::string given =
       "name = \"x\"\nfamily = \"llama\"\nlayers = 2\nhidden = 32\nheads = 4\nsequence = 16\n"
-      "vocabulary = 100\nkv_heads = 2\nffn = 88\nhead_dim = 16\nrope_theta = 500000\nnorm_eps = "
-      "1e-06\ntied_tables = true\n"
-      "qkv_bias = true\nqk_norm = true\n";
+      "vocabulary = 100\nkv_heads = 2\nffn = 88\nhead_dim = 16\nwindow = 8\n"
+      "first_window_block = 1\nrope_original_sequence = 8192\nrope_theta = 500000\n"
+      "rope_factor = 8\nrope_low_frequency = 1.5\nrope_high_frequency = 5\nrope_beta_fast = 33\n"
+      "rope_beta_slow = 2\nrope_attention_factor = 1.25\nnorm_eps = 1e-06\ntied_tables = true\n"
+      "qkv_bias = true\no_bias = true\nmlp_bias = true\nqk_norm = true\nrope_scaling = "
+      "\"llama3\"\n";
   const Result<ModelShape> shape = load(given);
   REQUIRE(shape.ok());
   std::string text;
   for (const auto& [key, value] : file_values(*shape)) {
-    const bool is_word = key == "name" || key == "family";
+    const bool is_word = key == "name" || key == "family" || key == "rope_scaling";
     text +=
         is_word ? fmt::format("{} = \"{}\"\n", key, value) : fmt::format("{} = {}\n", key, value);
   }
   CHECK(text == given);
   for (const auto& [key, value] : file_values(*load(kGood))) CHECK(key != "kv_heads");
+}
+
+TEST_CASE("rotary positions are scaled by a rule that is known, with the numbers it needs") {
+  const auto message = [](const std::string& lines) {
+    const Result<ModelShape> shape = load(kLlama + lines);
+    return shape.ok() ? std::string() : shape.error().message();
+  };
+  CHECK(message("rope_scaling = \"linear\"\nrope_factor = 2\n").empty());
+  CHECK_THAT(message("rope_scaling = \"linera\"\n"),
+             Contains("'rope_scaling' must be one of none, linear, llama3, yarn") &&
+                 Contains("did you mean 'linear'"));
+  CHECK_THAT(message("rope_scaling = \"yarn\"\nrope_factor = 4\n"),
+             Contains("needs 'rope_original_sequence'"));
+  CHECK_THAT(message("rope_factor = 4\n"), Contains("'rope_factor' needs 'rope_scaling'"));
+  CHECK_THAT(message("rope_scaling = \"llama3\"\nrope_original_sequence = 64\n"
+                     "rope_high_frequency = 1\n"),
+             Contains("'rope_high_frequency' must be above 'rope_low_frequency'"));
 }
 
 TEST_CASE("how long a sequence may be depends on where positions come from") {

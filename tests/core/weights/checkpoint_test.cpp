@@ -97,7 +97,8 @@ std::string gpt2_folder(const TestFolder& folder, const MadeTensorsData& tensors
 }  // namespace
 
 TEST_CASE("weights of transformers' own files are the flat parameters, tensor by tensor") {
-  for (const char* name : {"llama", "qwen3"}) {
+  for (const char* name :
+       {"llama", "qwen3", "llama3_rope", "qwen3_yarn", "llama_bias", "qwen2_window"}) {
     INFO(name);
     const auto shape = load_shape(fixture(name));
     REQUIRE(shape.ok());

@@ -1,6 +1,7 @@
 #include "core/weights/hf_config.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/weights/model_folder.h"
@@ -67,6 +68,59 @@ TEST_CASE("configurations that transformers wrote are the models that they tell 
   auto gpt2 = values_of(kGpt2);
   CHECK(gpt2["hidden"] == "768");
   CHECK(gpt2["sequence"] == "1024");
+}
+
+TEST_CASE("stretched rotary positions, windows and biases are read as transformers has them") {
+  auto llama3 = values_of(fixture_config("llama3_rope"));
+  CHECK(llama3["rope_scaling"] == "llama3");
+  CHECK(llama3["rope_theta"] == "100");
+  CHECK(llama3["rope_factor"] == "8");
+  CHECK(llama3["rope_original_sequence"] == "32");
+  CHECK(llama3["rope_low_frequency"] == "1");
+  CHECK(llama3["rope_high_frequency"] == "4");
+  CHECK(llama3["head_dim"] == "16");
+  auto yarn = values_of(fixture_config("qwen3_yarn"));
+  CHECK(yarn["rope_scaling"] == "yarn");
+  CHECK(yarn["rope_factor"] == "4");
+  CHECK(yarn["rope_original_sequence"] == "32");
+  CHECK(yarn["rope_beta_fast"] == "32");
+  CHECK(yarn["rope_attention_factor"] == "0");
+  auto bias = values_of(fixture_config("llama_bias"));
+  for (const char* key : {"qkv_bias", "o_bias", "mlp_bias"}) CHECK(bias[key] == "true");
+  auto window = values_of(fixture_config("qwen2_window"));
+  CHECK(window["window"] == "5");
+  CHECK(window["first_window_block"] == "1");
+  CHECK(window["qkv_bias"] == "true");
+  CHECK(window["o_bias"] == "false");
+}
+
+TEST_CASE(
+    "a window is that of layer_types where they are said, and of the class's rule where not") {
+  json config = fixture_config("qwen2_window");
+  config.erase("layer_types");
+  CHECK(values_of(config)["first_window_block"] == "1");
+  config["max_window_layers"] = 0;
+  CHECK(values_of(config)["first_window_block"] == "0");
+  CHECK(values_of(config)["window"] == "5");
+  config["max_window_layers"] = 28;
+  CHECK(values_of(config)["window"] == "0");
+  config["layer_types"] = {"sliding_attention", "full_attention"};
+  CHECK_THAT(refusal_of(config), Contains("full_attention in layer 1, behind"));
+  config["use_sliding_window"] = false;
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  CHECK_THAT(refusal_of(config), Contains("there is no sliding_window"));
+}
+
+TEST_CASE("yarn's factor on queries and keys follows from mscale where it is said by that") {
+  json config = fixture_config("qwen3_yarn");
+  config["rope_parameters"]["mscale"] = 2.0;
+  config["rope_parameters"]["mscale_all_dim"] = 1.0;
+  const double factor = std::stod(values_of(config)["rope_attention_factor"]);
+  CHECK(factor == Approx((0.2 * std::log(4.0) + 1) / (0.1 * std::log(4.0) + 1)));
+  config["rope_parameters"]["attention_factor"] = 1.5;
+  CHECK(values_of(config)["rope_attention_factor"] == "1.5");
+  config["rope_parameters"]["truncate"] = false;
+  CHECK_THAT(refusal_of(config), Contains("'truncate' is false"));
 }
 
 TEST_CASE("version 4's rotary fields are those of version 5") {
@@ -149,15 +203,16 @@ TEST_CASE("dropout that training does not do is noted, and harmless fields are n
 
 TEST_CASE("a configuration that is written for a shape reads as that shape") {
   std::vector<json> configs = {kGpt2, fixture_config("llama"), fixture_config("qwen3")};
-  json qwen2 = fixture_config("qwen2_window");
-  qwen2["use_sliding_window"] = false;
-  qwen2["layer_types"] = {"full_attention", "full_attention"};
-  configs.push_back(qwen2);
+  for (const char* name : {"llama3_rope", "qwen3_yarn", "llama_bias", "qwen2_window"}) {
+    configs.push_back(fixture_config(name));
+  }
   json mistral = fixture_config("llama");
   for (const char* key : {"attention_bias", "mlp_bias", "pretraining_tp"}) mistral.erase(key);
   mistral["model_type"] = "mistral";
   mistral["architectures"] = {"MistralForCausalLM"};
   mistral["sliding_window"] = nullptr;
+  configs.push_back(mistral);
+  mistral["sliding_window"] = 7;
   configs.push_back(mistral);
   for (const json& config : configs) {
     INFO(config["model_type"]);

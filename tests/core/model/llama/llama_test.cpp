@@ -25,8 +25,17 @@ ModelShape normed_heads() {
   ModelShape shape = shared_heads();
   shape.head_dim = 20;
   shape.qk_norm = shape.qkv_bias = shape.tied_tables = true;
-  shape.rope_theta = 1e6;
+  shape.rotary.theta = 1e6;
   shape.norm_eps = 1e-6;
+  return shape;
+}
+
+// With all biases, stretched positions, and a window in all blocks but the first.
+ModelShape windowed() {
+  ModelShape shape = shared_heads();
+  shape.qkv_bias = shape.o_bias = shape.mlp_bias = true;
+  shape.rotary = {.theta = 1000, .scaling = RopeScaling::yarn, .factor = 4, .original_sequence = 8};
+  shape.window = {.tokens = 7, .first_block = 1};
   return shape;
 }
 
@@ -59,13 +68,41 @@ TEST_CASE("plain Llama has transformers' loss and gradients") {
   ModelShape qwen3 = of_fixture();
   qwen3.head_dim = 8;
   qwen3.qk_norm = qwen3.tied_tables = true;
-  qwen3.rope_theta = 1e6;
+  qwen3.rotary.theta = 1e6;
   qwen3.norm_eps = 1e-6;
   check_against_transformers("qwen3", qwen3);
 }
 
+TEST_CASE("plain Llama has transformers' biases, windows and stretched positions") {
+  ModelShape biased = of_fixture();
+  biased.kv_heads = 4;
+  biased.norm_eps = 1e-6;
+  biased.qkv_bias = biased.o_bias = biased.mlp_bias = true;
+  check_against_transformers("llama_bias", biased);
+  ModelShape window = of_fixture();
+  window.norm_eps = 1e-6;
+  window.qkv_bias = window.tied_tables = true;
+  window.window = {.tokens = 5, .first_block = 1};
+  check_against_transformers("qwen2_window", window);
+
+  ModelShape stretched = of_fixture();
+  stretched.heads = 2;
+  stretched.kv_heads = 1;
+  stretched.head_dim = 16;
+  ModelShape llama3 = stretched;
+  llama3.tied_tables = true;
+  llama3.rotary = {
+      .theta = 100, .scaling = RopeScaling::llama3, .factor = 8, .original_sequence = 32};
+  check_against_transformers("llama3_rope", llama3);
+  ModelShape yarn = stretched;
+  yarn.qk_norm = true;
+  yarn.norm_eps = 1e-6;
+  yarn.rotary = {.theta = 1000, .scaling = RopeScaling::yarn, .factor = 4, .original_sequence = 32};
+  check_against_transformers("qwen3_yarn", yarn);
+}
+
 TEST_CASE("16-bit gradients of every tensor are those of plain Llama") {
-  const ModelShape shape = GENERATE(shared_heads(), normed_heads());
+  const ModelShape shape = GENERATE(shared_heads(), normed_heads(), windowed());
   const Float16Kind kind = GENERATE(Float16Kind::bf16, Float16Kind::fp16);
   const double scale = kind == Float16Kind::fp16 ? 1024 : 1;
   INFO("qk_norm " << shape.qk_norm << (kind == Float16Kind::fp16 ? " fp16" : " bf16"));
@@ -100,7 +137,7 @@ TEST_CASE("a Llama's own output table has the same gradient however it is added 
 }
 
 TEST_CASE("recomputed, a Llama has the same bits as kept") {
-  const ModelShape shape = normed_heads();
+  const ModelShape shape = GENERATE(normed_heads(), windowed());
   const Batch batch(3, 20, shape.vocabulary, 5);
   ModelOptions options{.batch = 3, .sequence = 20};
   Gpt2Run keep(shape, options);
@@ -111,7 +148,7 @@ TEST_CASE("recomputed, a Llama has the same bits as kept") {
 }
 
 TEST_CASE("Llama keeps what every model promises") {
-  const ModelShape shape = GENERATE(shared_heads(), normed_heads());
+  const ModelShape shape = GENERATE(shared_heads(), normed_heads(), windowed());
   const Activations activations = GENERATE(Activations::keep, Activations::offload);
   ModelMaker maker{.vocabulary = 97, .batch = 3, .sequence = 20, .make = {}};
   maker.make = [=](int micro_step_count) {

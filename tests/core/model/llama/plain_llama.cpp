@@ -15,24 +15,59 @@ at::Tensor root_mean_square_normed(const at::Tensor& x, const at::Tensor& weight
   return x / ((x * x).mean(-1, true) + epsilon).sqrt() * weight;
 }
 
+// Positions that a pair of values needs for a whole turn, as transformers' modeling_rope_utils
+// stretches them: it thinks in wavelengths.
+double wavelength(const Rotary& rotary, std::int64_t head_dim, std::int64_t pair) {
+  const double turn = 2 * M_PI, width = static_cast<double>(head_dim);
+  const double context = static_cast<double>(rotary.original_sequence);
+  const double plain = turn * std::pow(rotary.theta, 2.0 * static_cast<double>(pair) / width);
+  const double stretched = plain * rotary.factor;
+  if (rotary.scaling == RopeScaling::linear) return stretched;
+  if (rotary.scaling == RopeScaling::llama3) {
+    const double low = context / rotary.low_frequency, high = context / rotary.high_frequency;
+    if (plain < high) return plain;
+    if (plain > low) return stretched;
+    const double smooth =
+        (context / plain - rotary.low_frequency) / (rotary.high_frequency - rotary.low_frequency);
+    return 1 / ((1 - smooth) / stretched + smooth / plain);
+  }
+  if (rotary.scaling == RopeScaling::yarn) {
+    const auto correction = [&](double rotations) {
+      return width * std::log(context / (rotations * turn)) / (2 * std::log(rotary.theta));
+    };
+    const double low = std::fmax(std::floor(correction(rotary.beta_fast)), 0);
+    const double high = std::fmin(std::ceil(correction(rotary.beta_slow)), width - 1);
+    const double ramp =
+        std::fmin(std::fmax((static_cast<double>(pair) - low) / (high - low), 0), 1);
+    return 1 / (ramp / stretched + (1 - ramp) / plain);
+  }
+  return plain;
+}
+
 // One head, (sequence, head_dim): each pair of values as a complex number times e^(i angle).
-at::Tensor rotated(const at::Tensor& x, double theta) {
+at::Tensor rotated(const at::Tensor& x, const Rotary& rotary) {
   const std::int64_t half = x.size(1) / 2;
   std::vector<at::Tensor> first, second;
   for (std::int64_t i = 0; i < half; ++i) {
-    const double frequency =
-        std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(x.size(1)));
-    const at::Tensor angle = at::arange(x.size(0), at::kFloat) * frequency;
+    const at::Tensor angle =
+        at::arange(x.size(0), at::kDouble) * (2 * M_PI / wavelength(rotary, x.size(1), i));
+    const at::Tensor cosine = angle.cos().to(at::kFloat), sine = angle.sin().to(at::kFloat);
     const at::Tensor a = x.select(1, i), b = x.select(1, i + half);
-    first.push_back(a * angle.cos() - b * angle.sin());
-    second.push_back(a * angle.sin() + b * angle.cos());
+    first.push_back(a * cosine - b * sine);
+    second.push_back(a * sine + b * cosine);
   }
   first.insert(first.end(), second.begin(), second.end());
-  return at::stack(first, 1);
+  const at::Tensor whole = at::stack(first, 1);
+  if (rotary.scaling != RopeScaling::yarn) return whole;
+  return whole * (rotary.attention_factor > 0 ? rotary.attention_factor
+                                              : 0.1 * std::log(rotary.factor) + 1);
 }
 
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-  const at::Tensor allowed = at::ones({q.size(0), q.size(0)}).tril() > 0;
+// A query sees itself and the `seen` - 1 tokens before it.
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                  std::int64_t seen) {
+  const at::Tensor row = at::arange(q.size(0)).unsqueeze(1), column = at::arange(q.size(0));
+  const at::Tensor allowed = (column <= row).logical_and(column > row - seen);
   at::Tensor scores = q.matmul(k.t()) / std::sqrt(static_cast<double>(q.size(1)));
   scores = scores.masked_fill(allowed.logical_not(), -INFINITY);
   return scores.softmax(-1).matmul(v);
@@ -41,7 +76,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v)
 class Block {
  public:
   Block(const ModelShape& shape, const PlainTensors& w, std::int64_t index)
-      : shape_(shape), w_(w), prefix_("layers." + std::to_string(index) + ".") {}
+      : shape_(shape), w_(w), index_(index), prefix_("layers." + std::to_string(index) + ".") {}
 
   at::Tensor forward(const at::Tensor& x) const {
     const at::Tensor middle = x + self_attention(normed(x, "input_layernorm"));
@@ -64,23 +99,26 @@ class Block {
     const std::int64_t width = shape_.head_width();
     at::Tensor x = rows.narrow(1, index * width, width);
     if (shape_.qk_norm) x = normed(x, "self_attn." + name + "_norm");
-    return rotated(x, shape_.rope_theta);
+    return rotated(x, shape_.rotary);
   }
   at::Tensor self_attention(const at::Tensor& x) const {
     const at::Tensor q = linear(x, "self_attn.q_proj"), k = linear(x, "self_attn.k_proj"),
                      v = linear(x, "self_attn.v_proj");
     const std::int64_t width = shape_.head_width();
+    const bool is_windowed = shape_.window.tokens > 0 && index_ >= shape_.window.first_block;
+    const std::int64_t seen = is_windowed ? shape_.window.tokens : x.size(0);
     std::vector<at::Tensor> mixed;
     for (std::int64_t i = 0; i < shape_.heads; ++i) {
       const std::int64_t shared = i / (shape_.heads / shape_.kv_heads);
       mixed.push_back(
-          attend(head(q, "q", i), head(k, "k", shared), v.narrow(1, shared * width, width)));
+          attend(head(q, "q", i), head(k, "k", shared), v.narrow(1, shared * width, width), seen));
     }
     return linear(at::cat(mixed, 1), "self_attn.o_proj");
   }
 
   const ModelShape& shape_;
   const PlainTensors& w_;
+  std::int64_t index_;
   std::string prefix_;
 };
 
