@@ -29,6 +29,7 @@
 #include "core/train/trainer.h"
 #include "core/tune/like_run.h"
 #include "core/tune/replanner.h"
+#include "core/weights/checkpoint.h"
 #include "core/weights/model_folder.h"
 #include "hls/host/xrt_devices.h"
 
@@ -141,7 +142,7 @@ class TrainCommand {
 
   Status open_record() {
     session::RunRecording::Facts facts{.start = start(), .hardware = run_->hardware()};
-    if (const weights::Checkpoint* from = run_->initial_weights(); from != nullptr) {
+    if (const auto& from = run_->origin().weights; from != nullptr) {
       facts.meta.push_back({"weights", from->folder()});
     }
     RETURN_IF_ERROR(add_facts(facts.meta));

@@ -7,6 +7,7 @@
 #include "core/plan/lr_schedule.h"
 #include "core/session/run_facts.h"
 #include "core/train/trainer.h"
+#include "core/weights/checkpoint.h"
 
 namespace sluice::cli {
 
@@ -22,7 +23,7 @@ std::string TrainWords::header() const {
 }
 
 std::string TrainWords::initial_state_words() const {
-  const weights::Checkpoint* const from = run.initial_weights();
+  const weights::Checkpoint* const from = run.origin().weights.get();
   if (from == nullptr) return "the initial state";
   return fmt::format("the initial state, weights from {} ({}),", from->folder(),
                      from->description());
@@ -51,7 +52,7 @@ std::string TrainWords::recipe_lines() const {
 
 // Where the state was that of other ranks.
 std::string TrainWords::resharded_line() const {
-  const train::Resharded& resharded = run.resharded();
+  const train::Resharded& resharded = run.origin().resharded;
   if (!resharded.has_changed) return "";
   return fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
                      resharded.from, run.plan().share.is_sharded() ? "in parts" : "whole",

@@ -6,6 +6,7 @@
 #include "core/plan/model_options.h"
 #include "core/runtime/recording.h"
 #include "core/train/run_start.h"
+#include "core/weights/checkpoint.h"
 #include "core/weights/kept_model.h"
 #include "core/weights/model_folder.h"
 
@@ -117,7 +118,12 @@ Status TrainingRun::open_text() {
 // with is to be the same.
 Status TrainingRun::open_weights(StartFrom start, const plan::RunPlan& plan) {
   if (start != StartFrom::new_state) return ok_status();
-  ASSIGN_OR_RETURN(weights_, weights::open_checkpoint(plan.config.files.model, plan.shape));
+  ASSIGN_OR_RETURN(std::optional<weights::Checkpoint> found,
+                   weights::open_checkpoint(plan.config.files.model, plan.shape));
+  if (found) {
+    origin_.weights = std::make_shared<const weights::Checkpoint>(*std::move(found));
+  }
+  const weights::Checkpoint* const from = origin_.weights.get();
   recipe_.push_back(
       {"weights",
        weights_ ? fmt::format("{}, {:016x}", weights_->description(), weights_->fingerprint())
@@ -143,8 +149,8 @@ Status TrainingRun::keep_model() {
 // At the newest step that all ranks have.
 Status TrainingRun::go_on_with_state() {
   session::RunState& state = session_->state();
-  ASSIGN_OR_RETURN(resharded_, reshard(plan(), state.identity(), ranks_, stops_));
-  RETURN_IF_ERROR(state.open(resharded_.has_changed));
+  ASSIGN_OR_RETURN(origin_.resharded, reshard(plan(), state.identity(), ranks_, stops_));
+  RETURN_IF_ERROR(state.open(origin_.resharded.has_changed));
   if (ranks_ != nullptr) {
     ASSIGN_OR_RETURN(const std::int64_t common, ranks_->last_common_step(state.step()));
     RETURN_IF_ERROR(state.return_to(common));
@@ -200,8 +206,8 @@ Status TrainingRun::commit() {
 Status TrainingRun::prepare(StartFrom start) {
   session::RunState& state = session_->state();
   if (start == StartFrom::last_commit) {
-    RETURN_IF_ERROR(
-        state.load_residual(step_->residual(), resharded_.drops_residual ? resharded_.from : ""));
+    RETURN_IF_ERROR(state.load_residual(
+        step_->residual(), origin_.resharded.drops_residual ? origin_.resharded.from : ""));
     RETURN_IF_ERROR(state.go_on_with_recipe(recipe_, ranks_ == nullptr || ranks_->is_first()));
     RETURN_IF_ERROR(session_->load_parameters(stops_));
     return step_->share_parameters();
@@ -222,7 +228,7 @@ Status TrainingRun::prepare(StartFrom start) {
 
 // On workers, several at a time.
 Status TrainingRun::fill_initial(std::int64_t first, std::span<float> out) const {
-  if (weights_) return weights_->fill(first, out);
+  if (origin_.weights != nullptr) return origin_.weights->fill(first, out);
   model::fill_initial(plan().layout, static_cast<std::uint64_t>(config().schedule.seed), first,
                       out);
   return ok_status();

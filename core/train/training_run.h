@@ -14,9 +14,19 @@
 #include "core/train/step_parts.h"
 #include "core/train/training_recipe.h"
 #include "core/train/training_text.h"
-#include "core/weights/checkpoint.h"
+
+namespace sluice::weights {
+class Checkpoint;
+}
 
 namespace sluice::train {
+
+// How a run's state came about: of a resume the change of sharding that it found, of a new state
+// the weights that it begins with; null: the seed's values.
+struct RunOrigin {
+  Resharded resharded;
+  std::shared_ptr<const weights::Checkpoint> weights;
+};
 
 class TrainingRun final : public session::Tunable {
  public:
@@ -53,10 +63,8 @@ class TrainingRun final : public session::Tunable {
   Ranks* ranks() { return ranks_; }
   // For the mode line.
   session::RunHardware hardware() const;
-  // The weights that a new state begins with; null: values of the seed, or a resume.
-  const weights::Checkpoint* initial_weights() const { return weights_ ? &*weights_ : nullptr; }
-  // The change of sharding that a resume found.
-  const Resharded& resharded() const { return resharded_; }
+  // How its state came about.
+  const RunOrigin& origin() const { return origin_; }
 
   // Writes the initial state, or loads the parameters of the last commit.
   Status prepare(session::StartFrom start);
@@ -92,8 +100,7 @@ class TrainingRun final : public session::Tunable {
   Stops stops_;
   Ranks* ranks_ = nullptr;
   std::unique_ptr<ShardGroups> shard_groups_;
-  Resharded resharded_;
-  std::optional<weights::Checkpoint> weights_;
+  RunOrigin origin_;
   TrainingText text_;
   session::Recipe recipe_;
   std::unique_ptr<session::OpenRun> session_;

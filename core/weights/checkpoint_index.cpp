@@ -96,8 +96,11 @@ Result<std::vector<SafetensorsFile>> open_pieces(const std::string& folder) {
       return piece.error().with_context(index + " names a file that is missing");
     }
     if (!piece.ok()) return std::move(piece).error();
-    RETURN_IF_ERROR(check_as_indexed(*piece, name, files, index));
     pieces.push_back(*std::move(piece));
+  }
+  std::size_t at = 0;
+  for (const std::string& name : names) {
+    RETURN_IF_ERROR(check_as_indexed(pieces[at++], name, files, index));
   }
   return pieces;
 }

@@ -308,7 +308,7 @@ Status read_llama_kin(Reading& at) {
   return read_rotary(at);
 }
 
-// Of version 4's Llama a model that leaves it out has as many heads of keys as of queries.
+// A Llama that leaves it out has as many heads of keys as of queries.
 Status read_llama(Reading& at) {
   RETURN_IF_ERROR(check_class(at.fields, "LlamaForCausalLM"));
   RETURN_IF_ERROR(read_llama_kin(at));

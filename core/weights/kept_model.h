@@ -1,10 +1,7 @@
 #pragma once
-// What a run keeps of its model beside its state, so that it goes on, and its weights can be
-// exported, where the model's own files are gone:
-//
-//   OUTPUT/kept_model/model.toml    the shape, as a model file
-//   OUTPUT/kept_model/config.json   and the files of the tokenizer, of a run begun from a
-//                                   folder of Hugging Face's
+// What a run keeps of its model in OUTPUT/kept_model, so that it goes on, and its weights can be
+// exported, where the model's own files are gone: its shape, as a model file; and of a run that was
+// begun from a folder of Hugging Face's the configuration and the files of the tokenizer.
 //
 // Thread contract: free functions; they block on the drives.
 
@@ -20,7 +17,7 @@ namespace sluice::weights {
 Status keep_model(const std::string& output, const std::string& model_path,
                   const model::ModelShape& shape);
 
-// "OUTPUT/kept_model/model.toml", if it is there.
+// The model file, if it is there.
 std::optional<std::string> kept_model_file(const std::string& output);
 // The same of the run that a folder is in: the folder itself, or one above it.
 std::optional<std::string> kept_model_above(const std::string& folder);

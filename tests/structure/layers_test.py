@@ -17,8 +17,8 @@ CORE_WITHOUT_TORCH = {
     "core/toml_file", "core/platform", "core/control", "core/stages", "core/runtime",
     "core/collective",
     "core/optimizer", "core/compress", "core/csd", "core/offload",
-    "core/model", "core/activation", "core/data", "core/weights", "core/settings", "core/plan", "core/session",
-    "core/train",
+    "core/model", "core/activation", "core/data", "core/weights", "core/settings",
+    "core/plan", "core/session", "core/train",
     "core/simulate", "core/tune", "core/shard", "core/answers",
 }
 OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/stages",

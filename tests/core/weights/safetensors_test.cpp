@@ -81,7 +81,7 @@ TEST_CASE("what is wrong with a file is said with its byte or its tensor") {
   CHECK_THAT(message_of("shape_disagrees"), Contains("are 8 bytes") && Contains("takes 12"));
   CHECK_THAT(message_of("deep_nesting"), Contains("nested"));
   CHECK_THAT(message_of("header_length_huge"), Contains("may have 100000000"));
-  CHECK_THAT(message_of("not_json"), Contains("byte 9: is no JSON"));
+  CHECK_THAT(message_of("not_json"), Contains("byte 10: is no JSON"));
 }
 
 TEST_CASE("a zero byte and a second value end no header unseen") {
