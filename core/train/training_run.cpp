@@ -124,11 +124,11 @@ Status TrainingRun::open_weights(StartFrom start, const plan::RunPlan& plan) {
     origin_.weights = std::make_shared<const weights::Checkpoint>(*std::move(found));
   }
   const weights::Checkpoint* const from = origin_.weights.get();
-  recipe_.push_back(
-      {"weights",
-       weights_ ? fmt::format("{}, {:016x}", weights_->description(), weights_->fingerprint())
-                : "of the seed",
-       settings::Decides::together});
+  recipe_.push_back({"weights",
+                     from == nullptr
+                         ? "of the seed"
+                         : fmt::format("{}, {:016x}", from->description(), from->fingerprint()),
+                     settings::Decides::together});
   return ok_status();
 }
 

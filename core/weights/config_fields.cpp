@@ -1,5 +1,6 @@
 #include "core/weights/config_fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -74,8 +75,12 @@ Status ConfigFields::only(std::string_view key, const json& supported) {
                  key, value_text(*value), value_text(supported));
 }
 
-void ConfigFields::pass_over(std::span<const std::string_view> keys) {
-  for (const std::string_view key : keys) read_.emplace(key);
+void ConfigFields::pass_over(std::string_view keys) {
+  while (!keys.empty()) {
+    const std::size_t end = std::min(keys.find(' '), keys.size());
+    read_.emplace(keys.substr(0, end));
+    keys.remove_prefix(std::min(end + 1, keys.size()));
+  }
 }
 
 Status ConfigFields::check_all_read(std::string_view of_what) const {

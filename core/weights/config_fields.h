@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,8 +34,8 @@ class ConfigFields {
 
   // The field may be missing, or say what is computed in any case. ErrorCode::unsupported.
   Status only(std::string_view key, const nlohmann::json& supported);
-  // Fields that change no number.
-  void pass_over(std::span<const std::string_view> keys);
+  // Fields that change no number, with a space between two of them.
+  void pass_over(std::string_view keys);
 
   // Refuses what nobody has read, with the nearest field that `of_what` has.
   Status check_all_read(std::string_view of_what) const;

@@ -1,7 +1,6 @@
 #include "core/weights/hf_config.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -42,65 +41,21 @@ struct Reading {
 };
 
 // Names, tokens, generation and labels: what a model computes does not hang on them.
-constexpr std::array<std::string_view, 59> kHarmless = {"_name_or_path",
-                                                        "_attn_implementation",
-                                                        "_attn_implementation_autoset",
-                                                        "_commit_hash",
-                                                        "attn_implementation",
-                                                        "bos_token_id",
-                                                        "eos_token_id",
-                                                        "pad_token_id",
-                                                        "sep_token_id",
-                                                        "cls_token_id",
-                                                        "decoder_start_token_id",
-                                                        "unk_token_id",
-                                                        "mask_token_id",
-                                                        "dtype",
-                                                        "torch_dtype",
-                                                        "transformers_version",
-                                                        "use_cache",
-                                                        "initializer_range",
-                                                        "output_attentions",
-                                                        "output_hidden_states",
-                                                        "output_scores",
-                                                        "return_dict",
-                                                        "return_dict_in_generate",
-                                                        "task_specific_params",
-                                                        "id2label",
-                                                        "label2id",
-                                                        "num_labels",
-                                                        "finetuning_task",
-                                                        "problem_type",
-                                                        "tokenizer_class",
-                                                        "prefix",
-                                                        "tie_encoder_decoder",
-                                                        "torchscript",
-                                                        "max_length",
-                                                        "min_length",
-                                                        "do_sample",
-                                                        "early_stopping",
-                                                        "num_beams",
-                                                        "num_beam_groups",
-                                                        "diversity_penalty",
-                                                        "temperature",
-                                                        "top_k",
-                                                        "top_p",
-                                                        "typical_p",
-                                                        "repetition_penalty",
-                                                        "length_penalty",
-                                                        "no_repeat_ngram_size",
-                                                        "encoder_no_repeat_ngram_size",
-                                                        "bad_words_ids",
-                                                        "num_return_sequences",
-                                                        "forced_bos_token_id",
-                                                        "forced_eos_token_id",
-                                                        "remove_invalid_values",
-                                                        "exponential_decay_length_penalty",
-                                                        "suppress_tokens",
-                                                        "begin_suppress_tokens",
-                                                        "is_decoder",
-                                                        "is_encoder_decoder",
-                                                        "tf_legacy_loss"};
+constexpr std::string_view kHarmless =
+    "_name_or_path _attn_implementation _attn_implementation_autoset _commit_hash "
+    "attn_implementation bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id "
+    "decoder_start_token_id unk_token_id mask_token_id dtype torch_dtype "
+    "transformers_version use_cache initializer_range output_attentions output_hidden_states "
+    "output_scores return_dict return_dict_in_generate task_specific_params id2label "
+    "label2id num_labels finetuning_task problem_type tokenizer_class prefix "
+    "tie_encoder_decoder torchscript max_length min_length do_sample early_stopping "
+    "num_beams num_beam_groups diversity_penalty temperature top_k top_p typical_p "
+    "repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size "
+    "bad_words_ids num_return_sequences forced_bos_token_id forced_eos_token_id "
+    "remove_invalid_values exponential_decay_length_penalty suppress_tokens "
+    "begin_suppress_tokens is_decoder is_encoder_decoder tf_legacy_loss _num_labels "
+    "gradient_checkpointing max_sequence_length transformers.js_config unsloth_fixed "
+    "unsloth_version";
 
 Status read_whole(Reading& at, const char* field, const char* key) {
   ASSIGN_OR_RETURN(const std::int64_t value, at.fields.whole(field));
@@ -322,6 +277,8 @@ Status read_llama(Reading& at) {
   at.keys.set("o_bias", attention_bias);
   at.keys.set("mlp_bias", mlp_bias);
   RETURN_IF_ERROR(at.fields.only("pretraining_tp", 1));
+  RETURN_IF_ERROR(at.fields.only("is_llama_config", true));
+  RETURN_IF_ERROR(at.fields.only("rope_interleaved", false));
   return read_llama_window(at);
 }
 
@@ -356,9 +313,9 @@ Status read_qwen3(Reading& at) {
   return read_qwen_window(at);
 }
 
-constexpr std::array<std::string_view, 6> kGpt2Harmless = {
-    "summary_type",          "summary_use_proj",       "summary_activation",
-    "summary_first_dropout", "summary_proj_to_labels", "gradient_checkpointing"};
+constexpr std::string_view kGpt2Harmless =
+    "summary_type summary_use_proj summary_activation summary_first_dropout "
+    "summary_proj_to_labels";
 
 Status read_gpt2(Reading& at) {
   RETURN_IF_ERROR(check_class(at.fields, "GPT2LMHeadModel"));

@@ -3,14 +3,14 @@
 
 import hashlib
 import json
-import pathlib
 import random
 import shutil
 import struct
 import subprocess
 import sys
 
-from sluice_run import ROOT, TESTBED, Skip, database, main, require, require_equal, require_words, sluice, test
+from sluice_run import (TESTBED, Skip, database, main, require, require_equal, require_words,
+                        sluice, test)
 
 LLAMA = {
     "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 32,

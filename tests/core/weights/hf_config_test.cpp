@@ -154,6 +154,31 @@ TEST_CASE("what a class has when its field is left out is what transformers has"
   CHECK_THAT(refusal_of(config), Contains("'hidden_size' is missing"));
 }
 
+TEST_CASE("configurations as the hub has them are read, with all that stands in them") {
+  const json smollm2 = json::parse(R"({"architectures": ["LlamaForCausalLM"],
+    "attention_bias": false, "attention_dropout": 0.0, "bos_token_id": 0, "eos_token_id": 0,
+    "hidden_act": "silu", "hidden_size": 576, "initializer_range": 0.041666666666666664,
+    "intermediate_size": 1536, "is_llama_config": true, "max_position_embeddings": 8192,
+    "model_type": "llama", "num_attention_heads": 9, "num_hidden_layers": 30,
+    "num_key_value_heads": 3, "pretraining_tp": 1, "rms_norm_eps": 1e-05,
+    "rope_interleaved": false, "rope_scaling": null, "rope_theta": 100000,
+    "tie_word_embeddings": true, "torch_dtype": "bfloat16", "transformers_version": "4.40.1",
+    "use_cache": true, "vocab_size": 49152})");
+  const auto read = parsed(smollm2);
+  REQUIRE(read.ok());
+  CHECK(read->shape.flat_layout().parameter_count == 134'515'008);
+  const json qwen2 = json::parse(R"({"architectures": ["Qwen2ForCausalLM"],
+    "attention_dropout": 0.0, "bos_token_id": 151643, "eos_token_id": 151643,
+    "hidden_act": "silu", "hidden_size": 896, "initializer_range": 0.02,
+    "intermediate_size": 4864, "max_position_embeddings": 32768, "max_window_layers": 24,
+    "model_type": "qwen2", "num_attention_heads": 14, "num_hidden_layers": 24,
+    "num_key_value_heads": 2, "rms_norm_eps": 1e-06, "rope_theta": 1000000.0,
+    "sliding_window": 32768, "tie_word_embeddings": true, "torch_dtype": "bfloat16",
+    "transformers_version": "4.40.1", "use_cache": true, "use_mrope": false,
+    "use_sliding_window": false, "vocab_size": 151936})");
+  CHECK(parsed(qwen2)->shape.flat_layout().parameter_count == 494'032'768);
+}
+
 TEST_CASE("a field that changes the arithmetic is refused by its name") {
   const json llama = fixture_config("llama");
   const json qwen3 = fixture_config("qwen3");
