@@ -16,6 +16,7 @@
 #include "core/calibrate/platform_text.h"
 #include "core/model/model_library.h"
 #include "core/optimizer/update_rule.h"
+#include "core/weights/model_folder.h"
 
 namespace sluice::cli {
 namespace {
@@ -171,7 +172,7 @@ class CalibrateCommand {
   // the one, and single values for much of the other.
   Result<std::vector<calibrate::TimedCase>> timed_cases() const {
     if (!arguments_.model.empty()) {
-      ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(arguments_.model));
+      ASSIGN_OR_RETURN(const model::ModelShape shape, weights::load_shape(arguments_.model));
       RETURN_IF_ERROR(model::check_trainable(shape));
       return calibrate::timed_cases(shape);
     }

@@ -72,21 +72,32 @@ std::string error_line(const std::string& what) {
   return "sluice: error: " + escaped_for_terminal(what, LineFeeds::keep) + "; see --help\n";
 }
 
+std::vector<std::string> names_of(const CLI::App& app) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    commands.push_back(command->get_name());
+  }
+  return commands;
+}
+
 // One line like any other error of ours.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   std::string what = error.what();
   const std::vector<std::string> strange = app->remaining();
   if (app->get_subcommands().empty()) {
-    std::vector<std::string> commands;
-    for (const CLI::App* command : app->get_subcommands(nullptr)) {
-      commands.push_back(command->get_name());
-    }
+    const std::vector<std::string> commands = names_of(*app);
     what = strange.empty() ? fmt::format("which command? One of {}", fmt::join(commands, ", "))
                            : fmt::format("there is no command '{}'{}", strange.front(),
                                          did_you_mean(strange.front(), commands));
     return error_line(what);
   }
-  const CLI::App& command = *app->get_subcommands().front();
+  const CLI::App* innermost = app->get_subcommands().front();
+  while (!innermost->get_subcommands().empty()) innermost = innermost->get_subcommands().front();
+  const CLI::App& command = *innermost;
+  if (!names_of(command).empty()) {
+    return error_line(fmt::format("{}: which of its commands? {}", command.get_name(),
+                                  fmt::join(names_of(command), ", ")));
+  }
   const std::vector<std::string> strange_here = command.remaining();
   if (!strange_here.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::string words = strange_option(command, strange_here.front());
@@ -123,6 +134,7 @@ std::unique_ptr<CLI::App> make_command_line(int& exit_code) {
   add_train_command(app, exit_code);
   add_live_commands(app, exit_code);
   add_state_command(app, exit_code);
+  add_weights_command(app, exit_code);
   add_show_command(app, exit_code);
   add_merge_command(app, exit_code);
   add_compare_command(app, exit_code);

@@ -11,6 +11,7 @@ namespace sluice::cli {
 void add_train_command(CLI::App& app, int& exit_code);
 void add_live_commands(CLI::App& app, int& exit_code);
 void add_state_command(CLI::App& app, int& exit_code);
+void add_weights_command(CLI::App& app, int& exit_code);
 void add_simulate_command(CLI::App& app, int& exit_code);
 void add_tune_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);

@@ -11,6 +11,7 @@
 #include "core/shard/planner.h"
 #include "core/simulate/memory_rank.h"
 #include "core/simulate/simulated_plan.h"
+#include "core/weights/model_folder.h"
 
 namespace sluice::cli {
 namespace {
@@ -156,7 +157,7 @@ simulate::DriveRank drive_rank(settings::RunConfig config, const ShardArguments&
 Result<simulate::ShardedRun> unsharded_run(const settings::RunConfig& config,
                                            const ShardArguments& arguments) {
   simulate::ShardedRun run;
-  ASSIGN_OR_RETURN(run.shape, model::load_model_shape(config.files.model));
+  ASSIGN_OR_RETURN(run.shape, weights::load_shape(config.files.model));
   ASSIGN_OR_RETURN(run.platform, platform::load_platform(config.files.platform));
   if (!run.platform.cluster) {
     return make_error(ErrorCode::config, "{}: sharding needs [cluster], and it has none",

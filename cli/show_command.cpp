@@ -290,6 +290,9 @@ void print_head(const RunAnswer& shown, int columns) {
                                   format_count(shown.info.meta_number("parameters", 0)),
                                   shown.meta_value("machine"), shown.meta_value("started_utc")),
                       columns, "  "));
+  if (const std::string from = shown.meta_value("weights"); from != "?") {
+    print_lines(wrapped(fmt::format("weights from {}", from), columns, "  "));
+  }
   print_modes(shown, columns);
   if (shown.steps.empty()) return;
   print_lines(wrapped(

@@ -22,6 +22,7 @@
 #include "core/simulate/sharding_choice.h"
 #include "core/tune/like_run.h"
 #include "core/tune/recorded_run.h"
+#include "core/weights/model_folder.h"
 #include "storage/rundb/reader.h"
 
 namespace sluice::cli {
@@ -133,7 +134,7 @@ Result<plan::RunPlan> plan_of(const SimulateArguments& arguments) {
     ASSIGN_OR_RETURN(const settings::RunConfig chosen, simulate::with_sharding(config));
     return plan::plan_run(chosen);
   }
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
+  ASSIGN_OR_RETURN(const model::ModelShape shape, weights::load_shape(config.files.model));
   ASSIGN_OR_RETURN(const platform::Platform unchanged, platform::load_platform(arguments.platform));
   ASSIGN_OR_RETURN(const platform::Platform platform, changed(unchanged, arguments));
   ASSIGN_OR_RETURN(const settings::RunConfig chosen,
@@ -291,8 +292,8 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "simulate",
       "What a step would take on another machine or with other settings, also of a recorded run");
-  CLI::Option* model =
-      command->add_option("model", arguments->model, "the model's shape (MODEL.toml)");
+  CLI::Option* model = command->add_option(
+      "model", arguments->model, "the model's shape (MODEL.toml), or a folder of Hugging Face's");
   CLI::Option* platform = command->add_option(
       "--platform", arguments->platform,
       "the machine (PLATFORM.toml); with --like in place of the one that the run had");

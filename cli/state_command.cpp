@@ -6,6 +6,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
+#include "cli/state_argument.h"
 #include "cli/terminal.h"
 #include "storage/state/state_store.h"
 
@@ -19,17 +20,6 @@ struct StateArguments {
   bool verify = false;
   bool json = false;
 };
-
-// A run's folder stands for the state in it.
-Result<std::string> state_in(const std::string& given) {
-  if (state::StateStore::exists(given)) return given;
-  if (state::StateStore::exists(given + "/state")) return given + "/state";
-  const std::string of_first = given + "/rank-0/state";
-  if (!state::StateStore::exists(of_first)) return given;  // opening it says what it is
-  return make_error(ErrorCode::config,
-                    "{}: has the states of several ranks; name one of them, as {}", given,
-                    of_first);
-}
 
 void draw_progress(const state::VerifyProgress& progress, void* context) {
   static_cast<ProgressLine*>(context)->show(

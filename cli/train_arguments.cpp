@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
+#include <optional>
 
 #include "cli/exit_code.h"
 #include "core/tune/like_run.h"
+#include "core/weights/kept_model.h"
 
 namespace sluice::cli {
 namespace {
@@ -40,11 +43,23 @@ Status choose_output(TrainArguments& arguments) {
   return ok_status();
 }
 
+// A state goes on with the model that it keeps where the model's own files are gone.
+void find_kept_model(settings::RunFiles& files, std::vector<std::string>& warnings) {
+  std::error_code error;
+  if (std::filesystem::exists(files.model, error)) return;
+  const std::optional<std::string> kept = weights::kept_model_file(files.output);
+  if (!kept) return;
+  warnings.push_back(
+      fmt::format("model: {} is gone; the run goes on with what it kept, {}", files.model, *kept));
+  files.model = *kept;
+}
+
 }  // namespace
 
 Result<settings::RunConfig> config_of(TrainArguments& arguments) {
   RETURN_IF_ERROR(choose_output(arguments));
   std::vector<std::string> overrides = arguments.overrides;
+  if (!arguments.model.empty()) overrides.push_back("model=" + arguments.model);
   if (!arguments.database.empty()) overrides.push_back("db=" + arguments.database);
   if (!arguments.sharding.empty()) {
     for (const std::string& scope : sharding_settings(arguments.sharding)) {
@@ -52,8 +67,11 @@ Result<settings::RunConfig> config_of(TrainArguments& arguments) {
     }
   }
   if (arguments.steps > 0) overrides.push_back(fmt::format("steps={}", arguments.steps));
-  if (!arguments.like.empty()) return of_database(tune::config_like(arguments.like, overrides));
-  return settings::load_run_config(arguments.run_path, overrides);
+  Result<settings::RunConfig> config =
+      arguments.like.empty() ? settings::load_run_config(arguments.run_path, overrides)
+                             : of_database(tune::config_like(arguments.like, overrides));
+  if (config.ok() && arguments.resume) find_kept_model(config->files, config->warnings);
+  return config;
 }
 
 Result<std::vector<session::PlannedChange>> changes_of(const TrainArguments& arguments,

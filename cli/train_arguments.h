@@ -14,6 +14,7 @@ namespace sluice::cli {
 struct TrainArguments {
   std::string run_path;  // empty: --like
   std::string like;      // a recorded run's database
+  std::string model;     // in place of the run's; empty: its own
   std::vector<std::string> overrides;
   std::string sharding;
   std::vector<std::string> changes;

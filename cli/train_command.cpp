@@ -39,6 +39,8 @@
 #include "core/tune/like_run.h"
 #include "core/tune/replan.h"
 #include "core/tune/replanner.h"
+#include "core/weights/checkpoint.h"
+#include "core/weights/model_folder.h"
 #include "hls/host/xrt_devices.h"
 #include "profiler/collect/collector.h"
 
@@ -100,6 +102,9 @@ class TrainCommand {
     if (!beside_.empty()) say(beside_);
     if (is_told()) {
       for (const std::string& warning : config_.warnings) log_warning(warning);
+      ASSIGN_OR_RETURN(const std::vector<std::string> notes,
+                       weights::training_notes(config_.files.model));
+      for (const std::string& note : notes) log_warning(note);
     }
     RETURN_IF_ERROR(ranks_->take_part(config_));
     ASSIGN_OR_RETURN(changes_, changes_of(arguments_, config_));
@@ -148,6 +153,9 @@ class TrainCommand {
 
   Status open_record() {
     session::RunRecording::Facts facts{.start = start(), .hardware = run_->hardware()};
+    if (const auto& from = run_->origin().weights; from != nullptr) {
+      facts.meta.push_back({"weights", from->folder()});
+    }
     RETURN_IF_ERROR(add_facts(facts.meta));
     const Status opened = recording_->open(run_->session(), facts);
     if (!opened.ok()) return wrong_database(opened.error());
@@ -321,6 +329,9 @@ void add_train_command(CLI::App& app, int& exit_code) {
                         "they were last; it writes beside that run, into FOLDER-2 beside FOLDER, "
                         "unless --set output=FOLDER says where")
            ->excludes(run));
+  command->add_option("--model", arguments->model,
+                      "in place of the run's own: a model file, or a folder of Hugging Face's "
+                      "(config.json and safetensors) whose weights the run begins with");
   command->add_option("--shard", arguments->sharding,
                       "of several ranks: parameters, gradients and state over 4x1,4x1,8x1 ranks "
                       "(in a node x nodes), or a scheme, such as zero1, or auto");
@@ -347,6 +358,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "  sluice train sample_models/runs/tiny.toml\n"
       "  sluice train sample_models/runs/tiny.toml --set method=host --set devices=1 \\\n"
       "      --steps 20\n"
+      "  sluice train sample_models/runs/tiny.toml --model ~/models/SmolLM2-135M\n"
       "  sluice train sample_models/runs/tiny.toml --at 50:pipeline=serial \\\n"
       "      --at 100:method=host\n"
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400\n"

@@ -11,6 +11,7 @@
 #include "core/session/run_state.h"
 #include "core/train/trainer.h"
 #include "core/train/training_run.h"
+#include "core/weights/checkpoint.h"
 
 namespace sluice::cli {
 
@@ -20,9 +21,16 @@ std::string TrainWords::header() const {
              format_count(static_cast<double>(run.plan().layout.parameter_count)),
              session::mode_line(config, session::ModeClock::of_settings, run.hardware()),
              arguments.resume ? "Going on from" : "Writing",
-             arguments.resume ? fmt::format("step {}", committed_step()) : "the initial state",
+             arguments.resume ? fmt::format("step {}", committed_step()) : initial_state_words(),
              config.files.state_directory) +
          next_rate_line() + resharded_line() + recipe_lines();
+}
+
+std::string TrainWords::initial_state_words() const {
+  const weights::Checkpoint* const from = run.origin().weights.get();
+  if (from == nullptr) return "the initial state";
+  return fmt::format("the initial state, weights from {} ({}),", from->folder(),
+                     from->description());
 }
 
 std::int64_t TrainWords::committed_step() const {
@@ -48,7 +56,7 @@ std::string TrainWords::recipe_lines() const {
 
 // Where the state was that of other ranks.
 std::string TrainWords::resharded_line() const {
-  const train::Resharded& resharded = run.resharded();
+  const train::Resharded& resharded = run.origin().resharded;
   if (!resharded.has_changed) return "";
   return fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
                      resharded.from, run.plan().share.is_sharded() ? "in parts" : "whole",
@@ -85,6 +93,7 @@ std::string TrainWords::resume_command(const plan::FurtherSteps& further) const 
   text += arguments.like.empty() ? shell_quoted(arguments.run_path)
                                  : "--like " + shell_quoted(arguments.like);
   text += " --resume";
+  if (!arguments.model.empty()) text += " --model " + shell_quoted(arguments.model);
   for (const std::string& setting : arguments.overrides) {
     const bool is_replaced = setting.starts_with("steps=") ||
                              (further.schedule_steps > 0 && setting.starts_with("schedule_steps="));

@@ -31,6 +31,7 @@ struct TrainWords {
   Status how_it_stopped(const Error& error) const;
 
  private:
+  std::string initial_state_words() const;
   std::int64_t committed_step() const;
   std::string next_rate_line() const;  // a schedule may go on otherwise than it was begun
   std::string recipe_lines() const;    // settings that this resume learns with, and that are new

@@ -109,9 +109,11 @@ void add_tune_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "tune",
       "Which settings, or with --placement which place of everything, make a step shortest");
-  add_run_argument(*command, "start", arguments->start,
-                   "the model's shape (MODEL.toml), or a recorded run (RUN.db), to which the "
-                   "platform is fitted first; with --placement also a run's settings (RUN.toml)");
+  add_run_argument(
+      *command, "start", arguments->start,
+      "the model's shape (MODEL.toml, or a folder of Hugging Face's), or a recorded run "
+      "(RUN.db), to which the platform is fitted first; with --placement also a run's settings "
+      "(RUN.toml)");
   CLI::Option* platform =
       command->add_option("--platform", arguments->platform,
                           "the machine (PLATFORM.toml); a recorded run brings its own");

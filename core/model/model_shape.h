@@ -117,5 +117,8 @@ Result<ModelShape> parse_model_shape(std::string_view toml, const std::string& p
 
 // Each key that a file of the shape's family has, and its value.
 std::vector<std::pair<std::string, std::string>> file_values(const ModelShape& shape);
+// A model file of these keys and values, which parses to the shape that they are of. A number of 0
+// is one that was left out.
+std::string model_file_text(const std::vector<std::pair<std::string, std::string>>& values);
 
 }  // namespace sluice::model

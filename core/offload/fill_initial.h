@@ -7,9 +7,12 @@
 #include <functional>
 #include <span>
 
+#include "base/status.h"
+
 namespace sluice::offload {
 
-// Fills `out` with the initial values of the flat parameters from `first` on.
-using FillInitial = std::function<void(std::int64_t first, std::span<float> out)>;
+// Fills `out` with the initial values of the flat parameters from `first` on. An error ends the
+// creation of the state.
+using FillInitial = std::function<Status(std::int64_t first, std::span<float> out)>;
 
 }  // namespace sluice::offload

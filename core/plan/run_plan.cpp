@@ -10,6 +10,7 @@
 #include "core/offload/state_cache.h"
 #include "core/plan/rank_share.h"
 #include "core/plan/run_extent.h"
+#include "core/weights/model_folder.h"
 
 namespace sluice::plan {
 namespace {
@@ -151,7 +152,7 @@ offload::AssemblyPlan assembly_plan(const RunPlan& plan, csd::Payload payload) {
 }
 
 Result<RunPlan> plan_run(const settings::RunConfig& config) {
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
+  ASSIGN_OR_RETURN(const model::ModelShape shape, weights::load_shape(config.files.model));
   ASSIGN_OR_RETURN(const platform::Platform platform,
                    platform::load_platform(config.files.platform));
   return plan_run(config, shape, platform);

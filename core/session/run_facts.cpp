@@ -11,6 +11,7 @@
 #include "core/plan/run_plan.h"
 #include "core/session/run_record.h"
 #include "core/settings/clipping.h"
+#include "core/weights/model_folder.h"
 
 namespace sluice::session {
 namespace {
@@ -113,7 +114,9 @@ void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& fac
       activation::layers_text(plan.activations, plan.config.arithmetic.activations));
   if (clock == ModeClock::simulated) add("clock", "simulated");
   // So that a run can be simulated later, whatever has become of the files.
-  add("model_text", text_of_file(plan.config.files.model));
+  add("model_text", weights::hugging_face_folder(plan.config.files.model)
+                        ? model::model_file_text(model::file_values(plan.shape))
+                        : text_of_file(plan.config.files.model));
   add("platform_text", text_of_file(plan.config.files.platform));
 }
 

@@ -109,6 +109,7 @@ Status Session::Schedule::open_all() {
     position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
     const offload::FillInitial fill = [this](std::int64_t first, std::span<float> out) {
       tensors_.fill(first, out);
+      return ok_status();
     };
     RETURN_IF_ERROR(run_->begin(recipe_, fill, position, {}));
   }

@@ -51,7 +51,7 @@ const Setting kSettings[] = {
     {"name", "run", own, text, AT(files.name), kNone, "",
      "Name of the run; by default that of the file, without .toml."},
     {"model", "run", origin, path, AT(files.model), kNone, "",
-     "Model file: the shape of the model.", true},
+     "Model file: the shape of the model; or a folder of Hugging Face's, with its weights.", true},
     {"platform", "run", own, path, AT(files.platform), kNone, "",
      "Platform file: devices, links and engines.", true},
     {"text", "run", origin, path, AT(files.text), kNone, "",

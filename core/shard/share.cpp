@@ -86,19 +86,19 @@ Result<RankShare> plan_share(const FlatLayout& model, const Triple& triple, cons
   return plan;
 }
 
-void fill_initial(const FlatLayout& model, const FlatLayout& held, std::uint64_t seed,
-                  std::int64_t first, std::span<float> out) {
+Status fill_held(const FlatLayout& model, const FlatLayout& held, std::int64_t first,
+                 std::span<float> out, const FillElements& of_model) {
   const std::int64_t end = first + std::ssize(out);
   for (std::size_t l = 0; l < held.layers.size(); ++l) {
     const LayerRange& layer = held.layers[l];
     const std::int64_t low = std::max(first, layer.first);
     const std::int64_t high = std::min(end, layer.first + layer.count);
     if (low >= high) continue;
-    const std::int64_t of_model = model.layers[l].first + layer.before + (low - layer.first);
-    model::fill_initial(
-        model, seed, of_model,
-        out.subspan(static_cast<std::size_t>(low - first), static_cast<std::size_t>(high - low)));
+    const std::int64_t first_of_model = model.layers[l].first + layer.before + (low - layer.first);
+    RETURN_IF_ERROR(of_model(first_of_model, out.subspan(static_cast<std::size_t>(low - first),
+                                                         static_cast<std::size_t>(high - low))));
   }
+  return ok_status();
 }
 
 }  // namespace sluice::shard

@@ -9,6 +9,7 @@
 //
 // Thread contract: plain data and free functions.
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -66,8 +67,9 @@ struct RankShare {
 Result<RankShare> plan_share(const model::FlatLayout& model, const Triple& triple,
                              const Scope& mesh, std::int32_t rank, std::int64_t subgroup_elements);
 
-// The initial values (model::fill_initial) of elements [first, first + out.size()) of `held`.
-void fill_initial(const model::FlatLayout& model, const model::FlatLayout& held, std::uint64_t seed,
-                  std::int64_t first, std::span<float> out);
+// Elements [first, first + out.size()) of `held`, of the model's elements that `of_model` gives.
+using FillElements = std::function<Status(std::int64_t first, std::span<float> out)>;
+Status fill_held(const model::FlatLayout& model, const model::FlatLayout& held, std::int64_t first,
+                 std::span<float> out, const FillElements& of_model);
 
 }  // namespace sluice::shard

@@ -8,6 +8,7 @@
 #include "core/platform/cluster_mesh.h"
 #include "core/simulate/drive_rank.h"
 #include "core/simulate/simulated_plan.h"
+#include "core/weights/model_folder.h"
 
 namespace sluice::simulate {
 namespace {
@@ -64,7 +65,7 @@ Result<settings::RunConfig> with_sharding(const settings::RunConfig& config,
 
 Result<settings::RunConfig> with_sharding(const settings::RunConfig& config) {
   if (!plan::is_sharding_open(config)) return config;
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(config.files.model));
+  ASSIGN_OR_RETURN(const model::ModelShape shape, weights::load_shape(config.files.model));
   ASSIGN_OR_RETURN(const platform::Platform platform,
                    platform::load_platform(config.files.platform));
   return with_sharding(config, shape, platform);

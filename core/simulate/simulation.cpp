@@ -28,6 +28,7 @@
 #include "core/train/shard_groups.h"
 #include "core/train/shard_traffic.h"
 #include "core/train/training_step.h"
+#include "core/weights/model_folder.h"
 
 namespace sluice::simulate {
 namespace {
@@ -310,7 +311,7 @@ Result<SimulatedStep> simulate_steps(const plan::RunPlan& asked,
 Result<settings::RunConfig> simulation_config(const std::string& model_path,
                                               const std::string& platform_path,
                                               std::span<const std::string> overrides) {
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(model_path));
+  ASSIGN_OR_RETURN(const model::ModelShape shape, weights::load_shape(model_path));
   // Values, not a text to be read: a name or a path may hold whatever ends a text.
   settings::RunConfig assumed;
   assumed.files.name = shape.name;

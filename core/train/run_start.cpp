@@ -2,6 +2,7 @@
 
 #include "core/model/model_shape.h"
 #include "core/train/training_recipe.h"
+#include "core/weights/model_folder.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::train {
@@ -9,7 +10,7 @@ namespace sluice::train {
 using session::StartFrom;
 
 Status check_model(const settings::RunFiles& files) {
-  ASSIGN_OR_RETURN(const model::ModelShape shape, model::load_model_shape(files.model));
+  ASSIGN_OR_RETURN(const model::ModelShape shape, weights::load_shape(files.model));
   return model::check_trainable(shape);
 }
 

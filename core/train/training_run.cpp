@@ -14,6 +14,8 @@
 #include "core/train/run_start.h"
 #include "core/train/step_parts.h"
 #include "core/train/training_recipe.h"
+#include "core/weights/checkpoint.h"
+#include "core/weights/kept_model.h"
 
 namespace sluice::train {
 namespace {
@@ -81,6 +83,7 @@ Result<OpenRunRequest> TrainingRun::plan_own(const Request& request) {
                    TrainingText::look_at(plan.config, plan.shape, request.start, request.stops));
   recipe_ = recipe_of(plan.config, plan.shape, text_.facts());
   RETURN_IF_ERROR(check_start(plan.config.files, request.start, ranks_ == nullptr));
+  RETURN_IF_ERROR(open_weights(request.start, plan));
   const model::ModelFactory& factory = *request.factory;
   ASSIGN_OR_RETURN(planned.memory,
                    session::plan_run_memory(plan, [factory](const plan::RunPlan& run) {
@@ -109,15 +112,43 @@ Status TrainingRun::open_text() {
   return text_.open(config(), folder.string(), stops_);
 }
 
+// A state that there is has its weights, and where they came from may be gone. What ranks begin
+// with is to be the same.
+Status TrainingRun::open_weights(StartFrom start, const plan::RunPlan& plan) {
+  if (start != StartFrom::new_state) return ok_status();
+  ASSIGN_OR_RETURN(std::optional<weights::Checkpoint> found,
+                   weights::open_checkpoint(plan.config.files.model, plan.shape));
+  if (found) {
+    origin_.weights = std::make_shared<const weights::Checkpoint>(*std::move(found));
+  }
+  const weights::Checkpoint* const from = origin_.weights.get();
+  recipe_.push_back({"weights",
+                     from == nullptr
+                         ? "of the seed"
+                         : fmt::format("{}, {:016x}", from->description(), from->fingerprint()),
+                     settings::Decides::together});
+  return ok_status();
+}
+
 Status TrainingRun::open_state(StartFrom start) {
-  return start == StartFrom::new_state ? session_->state().create() : go_on_with_state();
+  if (start != StartFrom::new_state) return go_on_with_state();
+  RETURN_IF_ERROR(session_->state().create());
+  return keep_model();
+}
+
+// Once the folder is this run's for certain.
+Status TrainingRun::keep_model() {
+  if (ranks_ != nullptr && !ranks_->is_first()) return ok_status();
+  const fs::path output(config().files.output);
+  const fs::path folder = ranks_ == nullptr ? output : output.parent_path();
+  return weights::keep_model(folder.string(), config().files.model, plan().shape);
 }
 
 // At the newest step that all ranks have.
 Status TrainingRun::go_on_with_state() {
   session::RunState& state = session_->state();
-  ASSIGN_OR_RETURN(resharded_, reshard(plan(), state.identity(), ranks_, stops_));
-  RETURN_IF_ERROR(state.open(resharded_.has_changed));
+  ASSIGN_OR_RETURN(origin_.resharded, reshard(plan(), state.identity(), ranks_, stops_));
+  RETURN_IF_ERROR(state.open(origin_.resharded.has_changed));
   if (ranks_ != nullptr) {
     ASSIGN_OR_RETURN(const std::int64_t common, ranks_->last_common_step(state.step()));
     RETURN_IF_ERROR(state.return_to(common));
@@ -177,22 +208,32 @@ Status TrainingRun::commit() {
 Status TrainingRun::prepare(StartFrom start) {
   session::RunState& state = session_->state();
   if (start == StartFrom::last_commit) {
-    RETURN_IF_ERROR(
-        state.load_residual(step_->residual(), resharded_.drops_residual ? resharded_.from : ""));
+    RETURN_IF_ERROR(state.load_residual(
+        step_->residual(), origin_.resharded.drops_residual ? origin_.resharded.from : ""));
     RETURN_IF_ERROR(state.go_on_with_recipe(recipe_, ranks_ == nullptr || ranks_->is_first()));
     RETURN_IF_ERROR(session_->load_parameters(stops_));
     return step_->share_parameters();
   }
-  const auto seed = static_cast<std::uint64_t>(config().schedule.seed);
-  const offload::FillInitial fill = [this, seed](std::int64_t first, std::span<float> out) {
-    shard::fill_initial(plan().layout, plan().share.state, seed, first, out);
+  const offload::FillInitial fill = [this](std::int64_t first, std::span<float> out) {
+    return shard::fill_held(plan().layout, plan().share.state, first, out,
+                            [this](std::int64_t of_model, std::span<float> part) {
+                              return fill_initial(of_model, part);
+                            });
   };
   state::TrainingPosition position;
-  position.seed = seed;
+  position.seed = static_cast<std::uint64_t>(config().schedule.seed);
   position.loss_scale =
       config().arithmetic.precision == ParameterKind::fp16 ? config().loss_scale.initial : 1.0;
   RETURN_IF_ERROR(session_->begin(recipe_, fill, position, stops_));
   return step_->share_parameters();
+}
+
+// On workers, several at a time.
+Status TrainingRun::fill_initial(std::int64_t first, std::span<float> out) const {
+  if (origin_.weights != nullptr) return origin_.weights->fill(first, out);
+  model::fill_initial(plan().layout, static_cast<std::uint64_t>(config().schedule.seed), first,
+                      out);
+  return ok_status();
 }
 
 Result<session::KeptSnapshot> TrainingRun::save_snapshot() {

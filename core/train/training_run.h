@@ -28,10 +28,21 @@ struct OpenRunRequest;
 struct RunHardware;
 }  // namespace sluice::session
 
+namespace sluice::weights {
+class Checkpoint;
+}
+
 namespace sluice::train {
 
 class ShardGroups;
 class StepParts;
+
+// How a run's state came about: of a resume the change of sharding that it found, of a new state
+// the weights that it begins with; null: the seed's values.
+struct RunOrigin {
+  Resharded resharded;
+  std::shared_ptr<const weights::Checkpoint> weights;
+};
 
 class TrainingRun final : public session::Tunable {
  public:
@@ -68,8 +79,8 @@ class TrainingRun final : public session::Tunable {
   Ranks* ranks() { return ranks_; }
   // For the mode line.
   session::RunHardware hardware() const;
-  // The change of sharding that a resume found.
-  const Resharded& resharded() const { return resharded_; }
+  // How its state came about.
+  const RunOrigin& origin() const { return origin_; }
 
   // Writes the initial state, or loads the parameters of the last commit.
   Status prepare(session::StartFrom start);
@@ -92,7 +103,10 @@ class TrainingRun final : public session::Tunable {
   Result<session::OpenRunRequest> plan_own(const Request& request);
   Status agreed_to_begin(const Status& mine);
   Status open_text();
+  Status open_weights(session::StartFrom start, const plan::RunPlan& plan);
   Status open_state(session::StartFrom start);
+  Status keep_model();
+  Status fill_initial(std::int64_t first, std::span<float> out) const;
   Status go_on_with_state();
   Status open_shards();
   Status open_model(const model::ModelFactory& factory);
@@ -101,7 +115,7 @@ class TrainingRun final : public session::Tunable {
   Stops stops_;
   Ranks* ranks_ = nullptr;
   std::unique_ptr<ShardGroups> shard_groups_;
-  Resharded resharded_;
+  RunOrigin origin_;
   TrainingText text_;
   session::Recipe recipe_;
   std::unique_ptr<session::OpenRun> session_;

@@ -7,6 +7,7 @@
 
 #include "base/saturating.h"
 #include "core/plan/run_plan.h"
+#include "core/weights/model_folder.h"
 #include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/completeness.h"
 #include "storage/rundb/lateness.h"
@@ -125,7 +126,7 @@ class RecordedRunReader {
     }
     ASSIGN_OR_RETURN(run_.shape, files_.model.empty()
                                      ? model::parse_model_shape(meta_["model_text"], meta_["model"])
-                                     : model::load_model_shape(files_.model));
+                                     : weights::load_shape(files_.model));
     ASSIGN_OR_RETURN(run_.platform,
                      files_.platform.empty()
                          ? platform::parse_platform(meta_["platform_text"], meta_["platform"])

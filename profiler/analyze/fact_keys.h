@@ -10,7 +10,7 @@
 
 namespace sluice::analyze {
 
-inline constexpr std::array<std::pair<std::string_view, const char*>, 15> kFactKeys = {{
+inline constexpr std::array<std::pair<std::string_view, const char*>, 16> kFactKeys = {{
     {"parameters", "Parameters"},
     {"platform_name", "Platform"},
     {"machine", "Machine"},
@@ -20,6 +20,7 @@ inline constexpr std::array<std::pair<std::string_view, const char*>, 15> kFactK
     {"rank_clocks", "Clocks of ranks"},
     {"started_utc", "Started (UTC)"},
     {"model", "Model"},
+    {"weights", "Weights from"},
     {"platform", "Platform file"},
     {"placement", "Placement"},
     {"activation_layers", "Activations"},

@@ -17,13 +17,14 @@ CORE_WITHOUT_TORCH = {
     "core/toml_file", "core/platform", "core/control", "core/stages", "core/runtime",
     "core/collective",
     "core/optimizer", "core/compress", "core/csd", "core/offload",
-    "core/model", "core/activation", "core/data", "core/settings", "core/plan", "core/session",
-    "core/train",
+    "core/model", "core/activation", "core/data", "core/weights", "core/settings",
+    "core/plan", "core/session", "core/train",
     "core/simulate", "core/tune", "core/shard", "core/answers",
 }
 OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/stages",
                "core/runtime", "core/optimizer", "core/compress", "core/csd", "core/model"}
-PLAN_MAY = {*OFFLOAD_MAY, "core/activation", "core/offload", "core/settings", "core/shard"}
+PLAN_MAY = {*OFFLOAD_MAY, "core/activation", "core/offload", "core/settings", "core/shard",
+            "core/weights"}
 MAY_USE = {
     "base": set(),
     "storage/io": {"base"},
@@ -67,6 +68,7 @@ MAY_USE = {
     "core/shard": {"base", *STORAGE, "core/platform", "core/runtime", "core/optimizer",
                    "core/model", "core/collective"},
     "core/data": {"base", *STORAGE, "core/model"},
+    "core/weights": {"base", "storage/io", "core/model"},
     "core/settings": {"base", "profiler/record", *STORAGE, "core/toml_file", "core/control",
                       "core/optimizer", "core/model", "core/offload"},
     "core/plan": PLAN_MAY,
@@ -120,7 +122,8 @@ FOREIGN_OWNERS = [
     ("GLFW, OpenGL", r"(GLFW/|backends/imgui_impl_|imstb_image_write\.h)", {"gui/app"}),
     ("CLI11", r"CLI/", {"cli", "gui/app"}),
     ("nlohmann-json", r"nlohmann/",
-     {"cli", "core/answers", "core/control", "profiler/answers", "profiler/report"}),
+     {"cli", "core/answers", "core/control", "core/weights", "profiler/answers",
+      "profiler/report"}),
     ("zlib", r"zlib\.h", {"profiler/report"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
     ("Vitis HLS's headers or stand-ins", r"hls_(vector|stream)\.h", {"hls/kernels"}),

@@ -74,9 +74,9 @@ MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
   for (MemoryItem& item : compute_items(host_compute_memory(shape, options)))
     items.push_back(std::move(item));
   items.push_back(
-      {"pieces of the loss",
-       launched_piece_bytes(std::min(options.batch * options.sequence, head_chunk_tokens(shape.vocabulary)),
-                            shape.vocabulary, opened.device)});
+      {"pieces of the loss", launched_piece_bytes(std::min(options.batch * options.sequence,
+                                                           head_chunk_tokens(shape.vocabulary)),
+                                                  shape.vocabulary, opened.device)});
   return items;
 }
 

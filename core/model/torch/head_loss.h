@@ -1,5 +1,5 @@
 #pragma once
-// Cross-entropy over a large vocabulary: 16-bit logits, everything after them in fp32, a few rows
+// Cross-entropy over a large vocabulary: given logits, everything after them in fp32, a few rows
 // at a time so that no fp32 array of (tokens, vocabulary) exists. On a device that is launched
 // pieces are larger than on the processor; a row's numbers do not depend on its piece.
 //

@@ -1,5 +1,5 @@
 #pragma once
-// Matrix products of 16-bit tensors: sums in fp32, one rounding of the result.
+// Matrix products of tensors of 16 bits or fp32: sums in fp32, one rounding of the result.
 //
 // Where the processor multiplies 16-bit numbers, libtorch's own. Where it does not (bf16 without
 // AVX-512), libtorch has a plain loop only, 7 to 60 times slower than the product in fp32: then

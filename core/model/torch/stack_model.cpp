@@ -51,8 +51,9 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       output_gradient_({.vocabulary = shape.vocabulary,
                         .hidden = shape.hidden,
                         .like = parameters_on(device, options),
-                        .parts = head_is_one_product(shape.vocabulary, options) ? OutputGradient::Parts::one
-                                                              : OutputGradient::Parts::several,
+                        .parts = head_is_one_product(shape.vocabulary, options)
+                                     ? OutputGradient::Parts::one
+                                     : OutputGradient::Parts::several,
                         .waits = !shape.has_own_output_table()}),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
   host_views_.constants = constants_of(architecture, shape, options, at::kCPU);

@@ -23,7 +23,7 @@ double reread_elements(const plan::RunPlan& plan) {
   std::int64_t elements = 0;
   bool has_room = true;
   for (std::size_t l = plan.layout.layers.size(); l-- > 1;) {
-    kept_bytes += offload::page_bytes(plan.layout.layers[l]);
+    kept_bytes += offload::page_bytes(plan.layout.layers[l], plan.options.parameter_kind);
     has_room = has_room && kept_bytes <= buffer_bytes;
     if (!has_room) elements += plan.layout.layers[l].count;
   }

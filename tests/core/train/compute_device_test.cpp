@@ -76,8 +76,9 @@ void check_pieces(const Trained& first, const Trained& rest, const Trained& whol
 TEST_CASE("a model on a device has the numbers of one in host memory, however it is offloaded") {
   const std::string method = GENERATE("method=csd", "method=host");
   const std::string pipeline = GENERATE("pipeline=nbuffer", "pipeline=serial", "pipeline=handover");
-  const std::string more = GENERATE("wire=native", "density=0.1", "grad_accum_steps=3",
-                                    "clock=emulated", "precision=fp16", "accelerators=2");
+  const std::string more =
+      GENERATE("wire=native", "density=0.1", "grad_accum_steps=3", "clock=emulated",
+               "precision=fp16", "precision=fp32", "accelerators=2");
   INFO(method << " " << pipeline << " " << more);
   std::vector<std::string> settings = {method, pipeline, more, "lr=0.01", "time_scale=0.001"};
   if (more == "accelerators=2") {
@@ -138,8 +139,8 @@ TEST_CASE("gradients worked on where they are give the host's numbers") {
   const std::string pipeline = GENERATE("pipeline=nbuffer", "pipeline=serial");
   const std::string sent = GENERATE("density=1", "density=0.1", "density=0.37");
   const std::string feedback = GENERATE("error_feedback=false", "error_feedback=true");
-  const std::string more =
-      GENERATE("wire=native", "grad_accum_steps=3", "precision=fp16", "accelerators=2");
+  const std::string more = GENERATE("wire=native", "grad_accum_steps=3", "precision=fp16",
+                                    "precision=fp32", "accelerators=2");
   INFO(method << " " << pipeline << " " << sent << " " << feedback << " " << more);
   // Some steps overflow, so that what they kept goes back.
   std::vector<std::string> settings = {method,

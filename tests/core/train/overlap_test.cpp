@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "core/train/step_context.h"
+#include "core/train/step_parts.h"
 #include "tests/core/train/failing_run.h"
 #include "tests/core/train/offload_ways.h"
 #include "tests/core/train/planted_model.h"

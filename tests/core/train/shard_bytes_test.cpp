@@ -112,7 +112,8 @@ std::ostream& operator<<(std::ostream& out, const Sent& sent) {
 
 // What all ranks send in a step, by the table: where p ranks gather or scatter, each part goes to
 // p - 1 others, or comes from them. Gradients are fp32.
-Sent by_the_table(const model::FlatLayout& layout, const shard::Triple& triple, int ranks) {
+Sent by_the_table(const model::FlatLayout& layout, const shard::Triple& triple, int ranks,
+                  std::int64_t parameter_bytes) {
   const std::int64_t parameters = triple.parameters.size();
   const std::int64_t state = triple.state.size() / parameters;
   const std::int64_t data = ranks / parameters;
@@ -121,12 +122,13 @@ Sent by_the_table(const model::FlatLayout& layout, const shard::Triple& triple, 
   for (std::int32_t l = 0; l < layout.layer_count(); ++l) {
     const std::int64_t count = layout.layer(LayerId{l}).count;
     const bool stays = l == 0 || l + 1 == layout.layer_count();
-    sent.gathers += groups * (parameters - 1) * 2 * count * (stays ? 1 : 2);
+    sent.gathers += groups * (parameters - 1) * parameter_bytes * count * (stays ? 1 : 2);
     sent.scatters += groups * (parameters - 1) * 4 * count;
     sent.sums += groups * (parameters - 1) * 8 * optimizer::norm_block_count(count);
     sent.reductions += 2 * (data - 1) * 4 * count;
   }
-  sent.shares = ranks / triple.state.size() * (state - 1) * 2 * layout.parameter_count;
+  sent.shares =
+      ranks / triple.state.size() * (state - 1) * parameter_bytes * layout.parameter_count;
   return sent;
 }
 
@@ -140,14 +142,17 @@ TEST_CASE("ranks bring one another what the table says, and take what their plan
   REQUIRE(shape.ok());
   const model::FlatLayout layout = shape->flat_layout();
   const std::int64_t layers = layout.layer_count();
+  const std::string precision = GENERATE("bf16", "fp32");
+  const std::int64_t parameter_bytes = precision == "fp32" ? 4 : 2;
   for (const shard::Triple& triple : some_of(shard::all_triples(mesh))) {
     if (triple == shard::Triple{}) continue;  // it has no groups of its own
-    INFO(shard::triple_text(triple));
+    INFO(shard::triple_text(triple) << " " << precision);
     const SmallRun files = cut_in_eight();
-    const std::vector<std::string> settings = with(
-        {"subgroup_elements=9000", "devices=1", "batch=1", "bounce_memory=8MiB", "worker_threads=1",
-         "durability=never", "validation_batches=1", fmt::format("steps={}", steps)},
-        settings_of(triple, mesh));
+    const std::vector<std::string> settings =
+        with({"subgroup_elements=9000", "devices=1", "batch=1", "bounce_memory=8MiB",
+              "worker_threads=1", "durability=never", "validation_batches=1",
+              "precision=" + precision, fmt::format("steps={}", steps)},
+             settings_of(triple, mesh));
     const auto found = on_communicators<Counted>(
         {.rank_count = mesh.size()},
         [&](train::Ranks& ranks, const collective::Communicator& communicator) {
@@ -174,12 +179,13 @@ TEST_CASE("ranks bring one another what the table says, and take what their plan
       sent.sums += rank->sums.sent_bytes;
       sent.reductions += rank->reductions.sent_bytes;
       sent.shares += rank->shares.sent_bytes;
-      CHECK(rank->first_pinned == 2 * rank->held_count);
+      CHECK(rank->first_pinned == parameter_bytes * rank->held_count);
       CHECK(rank->drive_bytes == 2 * rank->geometry.subgroup_count() * rank->geometry.slot_bytes());
     }
-    const Sent step = by_the_table(layout, triple, mesh.size());
+    const Sent step = by_the_table(layout, triple, mesh.size(), parameter_bytes);
     const std::int64_t validation = mesh.size() / triple.parameters.size() *
-                                    (triple.parameters.size() - 1) * 2 * layout.parameter_count;
+                                    (triple.parameters.size() - 1) * parameter_bytes *
+                                    layout.parameter_count;
     CHECK(sent == Sent{steps * step.gathers + validation, steps * step.scatters, steps * step.sums,
                        steps * step.reductions, (steps + 1) * step.shares});
   }

@@ -21,20 +21,23 @@ struct Table {
   std::string method;
   std::int64_t micro_steps = 1;
   std::int64_t steps = 2;
+  std::string precision = "bf16";
 };
 
 const platform::Scope kMesh{2, 4};
 
 void require_like_one_rank(const Table& table) {
   const std::vector<std::string> settings =
-      with(kShardSettings, {"method=" + table.method, fmt::format("steps={}", table.steps)});
+      with(kShardSettings, {"method=" + table.method, "precision=" + table.precision,
+                            fmt::format("steps={}", table.steps)});
   const Trained plain = one_rank(cut_in_eight(), settings, 8 * table.micro_steps);
   const std::vector<shard::Triple> triples = shard::all_triples(kMesh);
   REQUIRE(triples.size() == 16);
   // By the scope of the parameters, which decides in what order gradients are added up.
   std::map<std::int32_t, std::string> digests;
   for (const shard::Triple& triple : some_of(triples)) {
-    INFO(shard::triple_text(triple) << " " << table.method << " M=" << table.micro_steps);
+    INFO(shard::triple_text(triple)
+         << " " << table.method << " M=" << table.micro_steps << " " << table.precision);
     const SmallRun files = cut_in_eight();
     const Trained found = require_alike(train_ranks(
         files, {8, with(with(settings, {fmt::format("grad_accum_steps={}", table.micro_steps)}),
@@ -55,7 +58,8 @@ void require_like_one_rank(const Table& table) {
 
 TEST_CASE("every legal triple of 2x4 ranks trains like one rank with the same global batch") {
   require_like_one_rank(GENERATE(Table{"csd", 1, kIsSanitized ? 2 : 5}, Table{"csd", 4, 2},
-                                 Table{"host", 1, 3}, Table{"host", 4, 2}));
+                                 Table{"host", 1, 3}, Table{"host", 4, 2},
+                                 Table{"host", 1, 3, "fp32"}, Table{"csd", 1, 2, "fp32"}));
 }
 
 // Minutes: `core_train_test '[.soak]'`.

@@ -1,0 +1,183 @@
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "base/figure_text.h"
+#include "base/shell_quoted.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/program.h"
+#include "cli/progress_line.h"
+#include "cli/state_argument.h"
+#include "cli/state_weights.h"
+#include "cli/terminal.h"
+#include "core/weights/checkpoint_index.h"
+#include "core/weights/hf_config.h"
+#include "core/weights/kept_model.h"
+#include "core/weights/model_folder.h"
+
+namespace sluice::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using weights::ElementType;
+
+struct ExportArguments {
+  std::string state;
+  std::string folder;
+  std::string dtype = "fp32";
+  std::string model;  // empty: what the run kept
+};
+
+struct NamedType {
+  std::string_view word;        // of --dtype
+  std::string_view torch_word;  // of config.json
+  ElementType type;
+};
+constexpr std::array kNamedTypes = {NamedType{"bf16", "bfloat16", ElementType::bf16},
+                                    NamedType{"fp16", "float16", ElementType::fp16},
+                                    NamedType{"fp32", "float32", ElementType::fp32}};
+
+class ExportCommand {
+ public:
+  explicit ExportCommand(const ExportArguments& arguments) : arguments_(arguments) {}
+
+  Status run() {
+    RETURN_IF_ERROR(check_folder());
+    for (const NamedType& type : kNamedTypes) {
+      if (type.word == arguments_.dtype) type_ = type;
+    }
+    ASSIGN_OR_RETURN(const std::string directory, state_in(arguments_.state));
+    ASSIGN_OR_RETURN(state_, StateWeights::open(directory));
+    RETURN_IF_ERROR(find_model(directory));
+    ASSIGN_OR_RETURN(const weights::CheckpointFiles files, files_to_write());
+    return write(files);
+  }
+
+ private:
+  // Before a long read.
+  Status check_folder() const {
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(arguments_.folder, error))) return ok_status();
+    return make_error(ErrorCode::config,
+                      "{}: is there already, and an export goes over nothing; name another folder "
+                      "with -o, or move this one away",
+                      arguments_.folder);
+  }
+
+  // A state holds numbers; which model they are of stands beside it.
+  Status find_model(const std::string& directory) {
+    const std::optional<std::string> kept = weights::kept_model_above(directory);
+    if (arguments_.model.empty() && !kept) {
+      return make_error(ErrorCode::not_found,
+                        "{}: no model lies beside this state (an older Sluice kept none); name "
+                        "the one that it was trained as with --model",
+                        directory);
+    }
+    const std::string path = arguments_.model.empty() ? *kept : arguments_.model;
+    ASSIGN_OR_RETURN(shape_, weights::load_shape(path));
+    source_ = arguments_.model.empty() ? fs::path(path).parent_path().string()
+                                       : weights::hugging_face_folder(path).value_or("");
+    if (shape_.flat_layout().fingerprint() == state_->identity().model_fingerprint) {
+      return ok_status();
+    }
+    return make_error(ErrorCode::config,
+                      "{}: has other tensors than the state in {}, which is of model {}; name that "
+                      "model with --model",
+                      path, directory, state_->identity().model_name);
+  }
+
+  Result<weights::CheckpointFiles> files_to_write() const {
+    weights::CheckpointFiles files;
+    files.folder = arguments_.folder;
+    files.type = type_.type;
+    ASSIGN_OR_RETURN(files.config, config());
+    if (!source_.empty()) files.carried = weights::carried_files(source_);
+    return files;
+  }
+
+  // The one that the run was begun from, or one made of the shape.
+  Result<std::string> config() const {
+    const std::string path = source_ + "/" + weights::kConfigFile;
+    std::error_code error;
+    if (source_.empty() || !fs::is_regular_file(path, error)) {
+      return weights::config_text(shape_, type_.torch_word);
+    }
+    RETURN_IF_ERROR(weights::load_config(path));  // bounded, and of a class that is known
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    return weights::with_dtype(text, path, type_.torch_word);
+  }
+
+  Status write(const weights::CheckpointFiles& files) {
+    ProgressLine progress;
+    const auto written = weights::write_checkpoint(
+        files, shape_,
+        [this](std::int64_t first, std::int64_t count, const weights::TakeElements& take) {
+          return state_->read(first, count, take);
+        },
+        [&progress](std::int64_t done, std::int64_t total) {
+          progress.show(static_cast<double>(done) / static_cast<double>(total),
+                        fmt::format("{} of {} written", format_bytes(done), format_bytes(total)));
+          return is_interrupted()
+                     ? Status(make_error(ErrorCode::cancelled, "stopped; nothing was exported"))
+                     : ok_status();
+        });
+    progress.finish();
+    RETURN_IF_ERROR(written);
+    print_lines(wrapped(
+        fmt::format("{}: the weights of step {} of {}, {} parameters as {}, {} in {} file{}",
+                    arguments_.folder, state_->step(), shape_.name,
+                    format_count(static_cast<double>(shape_.flat_layout().parameter_count)),
+                    arguments_.dtype, format_bytes(written->size_bytes), written->file_count,
+                    written->file_count == 1 ? "" : "s"),
+        terminal_columns(), "  "));
+    return ok_status();
+  }
+
+  const ExportArguments& arguments_;
+  NamedType type_ = kNamedTypes.back();
+  std::unique_ptr<StateWeights> state_;
+  model::ModelShape shape_;
+  std::string source_;  // folder with a config.json, if any, and the tokenizer's files
+};
+
+}  // namespace
+
+void add_weights_command(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<ExportArguments>();
+  CLI::App* command =
+      app.add_subcommand("weights", "Write a run's weights as a folder that transformers opens");
+  command->require_subcommand(1);
+  command->footer("Example: sluice weights export out/tiny -o tiny-hf --dtype bf16");
+  CLI::App* of_export = command->add_subcommand(
+      "export", "Master weights of the last commit as safetensors, with config.json");
+  of_export
+      ->add_option("state", arguments->state, "the run's folder (OUTPUT), or a state's directory")
+      ->required();
+  of_export->add_option("-o,--output", arguments->folder, "the folder to make")->required();
+  std::vector<std::string> words;
+  for (const NamedType& type : kNamedTypes) words.emplace_back(type.word);
+  of_export
+      ->add_option("--dtype", arguments->dtype,
+                   "bf16, fp16 or fp32; fp32 is what the state has, the others are rounded")
+      ->capture_default_str()
+      ->check(CLI::IsMember(words));
+  of_export->add_option("--model", arguments->model,
+                        "the model that the state was trained as, where the run has kept none: a "
+                        "model file, or a folder of Hugging Face's");
+  of_export->footer(
+      "Examples:\n"
+      "  sluice weights export out/tiny -o tiny-hf\n"
+      "  sluice weights export out/tiny/snapshots/step-100 -o tiny-hf --dtype bf16");
+  of_export->callback([arguments, &exit_code] {
+    install_interrupt_handler();
+    const Status status = ExportCommand(*arguments).run();
+    if (!status.ok()) exit_code = report_error(status.error());
+  });
+}
+
+}  // namespace sluice::cli

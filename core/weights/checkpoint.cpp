@@ -1,0 +1,114 @@
+#include "core/weights/checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "base/check.h"
+#include "base/fnv.h"
+#include "core/weights/checkpoint_index.h"
+#include "core/weights/model_folder.h"
+#include "core/weights/tensor_names.h"
+
+namespace sluice::weights {
+namespace {
+
+// Two tensors are compared in pieces of so many elements each.
+constexpr std::int64_t kComparedElements = 1 << 18;
+
+// The first element in which they differ; as many as there are: none.
+Result<std::int64_t> first_difference_of(const TensorPlace& a, const TensorPlace& b) {
+  const std::int64_t count = a.tensor->element_count();
+  std::vector<float> of_a(static_cast<std::size_t>(std::min(count, kComparedElements)));
+  std::vector<float> of_b(of_a.size());
+  for (std::int64_t first = 0; first < count; first += kComparedElements) {
+    const auto piece = static_cast<std::size_t>(std::min(kComparedElements, count - first));
+    const std::span<float> in_a(of_a.data(), piece);
+    const std::span<float> in_b(of_b.data(), piece);
+    RETURN_IF_ERROR(a.file->read(*a.tensor, first, in_a));
+    RETURN_IF_ERROR(b.file->read(*b.tensor, first, in_b));
+    if (std::memcmp(in_a.data(), in_b.data(), piece * sizeof(float)) == 0) continue;
+    std::size_t i = 0;
+    while (std::memcmp(&in_a[i], &in_b[i], sizeof(float)) == 0) ++i;
+    return first + static_cast<std::int64_t>(i);
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<std::optional<Checkpoint>> Checkpoint::open(const std::string& folder,
+                                                   const model::ModelShape& shape) {
+  ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, open_weights(folder));
+  if (files.empty()) return std::nullopt;
+  Checkpoint checkpoint(folder, shape.flat_layout(), std::move(files));
+  ASSIGN_OR_RETURN(checkpoint.match_,
+                   match_tensors(checkpoint.files_, shape, checkpoint.layout_, folder));
+  RETURN_IF_ERROR(checkpoint.check_tied(shape));
+  return std::optional<Checkpoint>(std::move(checkpoint));
+}
+
+Result<std::optional<Checkpoint>> open_checkpoint(const std::string& path,
+                                                  const model::ModelShape& shape) {
+  const std::optional<std::string> folder = hugging_face_folder(path);
+  if (!folder) return std::nullopt;
+  return Checkpoint::open(*folder, shape);
+}
+
+Status Checkpoint::check_tied(const model::ModelShape& shape) const {
+  const TensorPlace& copy = match_.tied_copy;
+  if (copy.tensor == nullptr) return ok_status();
+  const std::string_view table = token_table(shape.family);
+  std::size_t t = 0;
+  while (layout_.tensors[t].name != table) ++t;
+  const TensorPlace& tokens = match_.places[t];
+  std::string how;
+  if (copy.tensor->shape != tokens.tensor->shape) {
+    how = fmt::format("has the shape {} and not {}", shape_text(copy.tensor->shape),
+                      shape_text(tokens.tensor->shape));
+  } else {
+    ASSIGN_OR_RETURN(const std::int64_t at, first_difference_of(copy, tokens));
+    if (at == tokens.tensor->element_count()) return ok_status();
+    how = fmt::format("differs in element {}", at);
+  }
+  return make_error(ErrorCode::config,
+                    "{}: tensor {} {} from {}, and config.json ties the two (tie_word_embeddings): "
+                    "set it to false to train both, or take {} out of the file",
+                    copy.file->path(), kOutputTable, how, tokens.tensor->name, kOutputTable);
+}
+
+Status Checkpoint::fill(std::int64_t first, std::span<float> out) const {
+  const std::int64_t end = first + std::ssize(out);
+  CHECK_GE(first, 0);
+  CHECK_LE(end, layout_.parameter_count);
+  if (out.empty()) return ok_status();
+  const auto behind = std::upper_bound(
+      layout_.tensors.begin(), layout_.tensors.end(), first,
+      [](std::int64_t element, const model::TensorInfo& info) { return element < info.first; });
+  for (auto t = static_cast<std::size_t>(behind - layout_.tensors.begin()) - 1;
+       t < layout_.tensors.size() && layout_.tensors[t].first < end; ++t) {
+    const model::TensorInfo& info = layout_.tensors[t];
+    const std::int64_t low = std::max(first, info.first);
+    const std::int64_t high = std::min(end, info.first + info.count);
+    const std::span<float> part =
+        out.subspan(static_cast<std::size_t>(low - first), static_cast<std::size_t>(high - low));
+    const TensorPlace& place = match_.places[t];
+    RETURN_IF_ERROR(place.file->read(*place.tensor, low - info.first, part));
+  }
+  return ok_status();
+}
+
+std::string Checkpoint::description() const {
+  std::set<std::string> dtypes;
+  for (const TensorPlace& place : match_.places) dtypes.insert(place.tensor->dtype);
+  return fmt::format("{} tensors of {} in {} file{}", match_.places.size(),
+                     fmt::join(dtypes, " and "), files_.size(), files_.size() == 1 ? "" : "s");
+}
+
+std::uint64_t Checkpoint::fingerprint() const {
+  std::uint64_t hash = fnv1a(std::uint64_t{layout_.fingerprint()}, kFnvOffset);
+  for (const TensorPlace& place : match_.places) hash = fnv1a(place.tensor->dtype, hash);
+  return hash;
+}
+
+}  // namespace sluice::weights

@@ -1,0 +1,32 @@
+#pragma once
+// The tensors of a checkpoint's files that are those of a model's layout: each once, none missing,
+// none left over, and of the layout's shapes.
+//
+// Thread contract: free functions.
+
+#include <span>
+#include <vector>
+
+#include "core/model/model_shape.h"
+#include "core/weights/safetensors.h"
+
+namespace sluice::weights {
+
+struct TensorPlace {
+  const SafetensorsFile* file = nullptr;
+  const StoredTensor* tensor = nullptr;
+};
+
+struct TensorMatch {
+  std::vector<TensorPlace> places;  // in the order of the layout's tensors
+  // An output table of a model whose output table is the token table; it must be the same.
+  TensorPlace tied_copy;
+};
+
+// The files outlive the match. Errors (ErrorCode::config; unsupported for a dtype that is no
+// weights') name up to five tensors of each kind, with the nearest names.
+Result<TensorMatch> match_tensors(std::span<const SafetensorsFile> files,
+                                  const model::ModelShape& shape, const model::FlatLayout& layout,
+                                  const std::string& folder);
+
+}  // namespace sluice::weights

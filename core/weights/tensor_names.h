@@ -1,0 +1,27 @@
+#pragma once
+// The names that files of Hugging Face's have for the tensors of a FlatLayout: its classes hold the
+// model itself as a member, whose name stands before those of the model's tensors ("model.",
+// "transformer."). Files of that inner model alone have none.
+//
+// Thread contract: free functions.
+
+#include <string>
+#include <string_view>
+
+#include "core/model/model_shape.h"
+
+namespace sluice::weights {
+
+// "model.norm.weight" of "norm.weight"; the output table stays what it is.
+std::string name_in_files(model::Family family, const std::string& name);
+// The reverse; a name without the prefix stays what it is.
+std::string name_in_layout(model::Family family, std::string_view name);
+
+// Tables that old files have beside the weights: what is in them follows from the configuration.
+bool is_buffer(model::Family family, std::string_view name_in_layout);
+
+inline constexpr std::string_view kOutputTable = "lm_head.weight";
+// The table that a tied output table is.
+std::string_view token_table(model::Family family);
+
+}  // namespace sluice::weights
