@@ -41,6 +41,10 @@ Result<std::unique_ptr<Ranks>> Ranks::make(collective::Communicator& communicato
   return std::unique_ptr<Ranks>(new Ranks(communicator, gradients, commits));
 }
 
+std::string Ranks::scope() const {
+  return costs_ == nullptr ? "" : platform::scope_text(costs_->mesh());
+}
+
 Status Ranks::charge(platform::Platform& platform, std::int32_t rank_count,
                      const shard::RankShare& share) {
   costs_ = nullptr;

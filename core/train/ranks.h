@@ -41,6 +41,8 @@ class Ranks {
                 const shard::RankShare& share);
   // Null: sums cost nothing.
   const shard::CollectiveLinks* costs() const { return costs_.get(); }
+  // Which links their sums are charged on, as a word for people; "": none.
+  std::string scope() const;
 
   // Adds up a layer's gradient over all ranks, in place; all ranks, in the same order of layers.
   runtime::Operation sum_gradient(runtime::Runtime& runtime, LayerId layer,

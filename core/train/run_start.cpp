@@ -14,6 +14,14 @@ Status check_model(const settings::RunFiles& files) {
   return model::check_trainable(shape);
 }
 
+state::TrainingPosition first_position(const settings::RunConfig& config) {
+  state::TrainingPosition position;
+  position.seed = static_cast<std::uint64_t>(config.schedule.seed);
+  const bool is_scaled = config.arithmetic.precision == ParameterKind::fp16;
+  position.loss_scale = is_scaled ? config.loss_scale.initial : 1.0;
+  return position;
+}
+
 // A state kept by another number of ranks can be resumed (it is resharded); a new run must not
 // overwrite it.
 Status check_start(const settings::RunFiles& files, StartFrom start, bool is_only_rank) {

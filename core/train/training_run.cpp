@@ -14,7 +14,6 @@
 #include "core/train/run_start.h"
 #include "core/train/step_parts.h"
 #include "core/train/training_recipe.h"
-#include "core/weights/checkpoint.h"
 #include "core/weights/kept_model.h"
 
 namespace sluice::train {
@@ -41,7 +40,6 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
   ASSIGN_OR_RETURN(run->session_, OpenRun::open(std::move(planned)));
   RETURN_IF_ERROR(run->open_text());  // from here on files are written
   RETURN_IF_ERROR(run->open_state(request.start));
-  RETURN_IF_ERROR(run->open_shards());
   RETURN_IF_ERROR(run->open_model(*request.factory));
   RETURN_IF_ERROR(run->session_->attach());
   RETURN_IF_ERROR(run->make_step_parts());
@@ -83,7 +81,11 @@ Result<OpenRunRequest> TrainingRun::plan_own(const Request& request) {
                    TrainingText::look_at(plan.config, plan.shape, request.start, request.stops));
   recipe_ = recipe_of(plan.config, plan.shape, text_.facts());
   RETURN_IF_ERROR(check_start(plan.config.files, request.start, ranks_ == nullptr));
-  RETURN_IF_ERROR(open_weights(request.start, plan));
+  // A state that there is has its weights, and where they came from may be gone.
+  if (request.start == StartFrom::new_state) {
+    ASSIGN_OR_RETURN(origin_, RunOrigin::of_new_state(plan));
+    recipe_.push_back(origin_.fact());
+  }
   const model::ModelFactory& factory = *request.factory;
   ASSIGN_OR_RETURN(planned.memory,
                    session::plan_run_memory(plan, [factory](const plan::RunPlan& run) {
@@ -105,43 +107,23 @@ Status TrainingRun::agreed_to_begin(const Status& mine) {
   return ranks_ == nullptr ? mine : ranks_->agreed_or_end(mine, "start of the run");
 }
 
-Status TrainingRun::open_text() {
+// All ranks have one.
+std::string TrainingRun::run_folder() const {
   const fs::path output(config().files.output);
-  RETURN_IF_ERROR(session::make_folder(output.string()));
-  const fs::path folder = ranks_ == nullptr ? output : output.parent_path();
-  return text_.open(config(), folder.string(), stops_);
+  return (ranks_ == nullptr ? output : output.parent_path()).string();
 }
 
-// A state that there is has its weights, and where they came from may be gone. What ranks begin
-// with is to be the same.
-Status TrainingRun::open_weights(StartFrom start, const plan::RunPlan& plan) {
-  if (start != StartFrom::new_state) return ok_status();
-  ASSIGN_OR_RETURN(std::optional<weights::Checkpoint> found,
-                   weights::open_checkpoint(plan.config.files.model, plan.shape));
-  if (found) {
-    origin_.weights = std::make_shared<const weights::Checkpoint>(*std::move(found));
-  }
-  const weights::Checkpoint* const from = origin_.weights.get();
-  recipe_.push_back({"weights",
-                     from == nullptr
-                         ? "of the seed"
-                         : fmt::format("{}, {:016x}", from->description(), from->fingerprint()),
-                     settings::Decides::together});
-  return ok_status();
+Status TrainingRun::open_text() {
+  RETURN_IF_ERROR(session::make_folder(config().files.output));
+  return text_.open(config(), run_folder(), stops_);
 }
 
+// The model is kept once the folder is this run's for certain.
 Status TrainingRun::open_state(StartFrom start) {
   if (start != StartFrom::new_state) return go_on_with_state();
   RETURN_IF_ERROR(session_->state().create());
-  return keep_model();
-}
-
-// Once the folder is this run's for certain.
-Status TrainingRun::keep_model() {
   if (ranks_ != nullptr && !ranks_->is_first()) return ok_status();
-  const fs::path output(config().files.output);
-  const fs::path folder = ranks_ == nullptr ? output : output.parent_path();
-  return weights::keep_model(folder.string(), config().files.model, plan().shape);
+  return weights::keep_model(run_folder(), config().files.model, plan().shape);
 }
 
 // At the newest step that all ranks have.
@@ -157,13 +139,10 @@ Status TrainingRun::go_on_with_state() {
   return state.take_over(recipe_);
 }
 
-Status TrainingRun::open_shards() {
-  if (!plan().share.is_sharded()) return ok_status();
-  ASSIGN_OR_RETURN(shard_groups_, ranks_->make_shard_groups(plan().share));
-  return ok_status();
-}
-
 Status TrainingRun::open_model(const model::ModelFactory& factory) {
+  if (plan().share.is_sharded()) {
+    ASSIGN_OR_RETURN(shard_groups_, ranks_->make_shard_groups(plan().share));
+  }
   ASSIGN_OR_RETURN(
       built_, factory.make(plan().shape, plan::model_options(config()), session_->parameters()));
   runtime::RecordingSink* const recording = session_->clock().recording();
@@ -187,9 +166,7 @@ session::RunHardware TrainingRun::hardware() const {
   session::RunHardware hardware;
   hardware.devices = session_->device_description();
   if (built_.device != nullptr) hardware.computes = built_.device->description();
-  if (ranks_ != nullptr && ranks_->costs() != nullptr) {
-    hardware.ranks = platform::scope_text(ranks_->costs()->mesh());
-  }
+  if (ranks_ != nullptr) hardware.ranks = ranks_->scope();
   return hardware;
 }
 
@@ -214,26 +191,8 @@ Status TrainingRun::prepare(StartFrom start) {
     RETURN_IF_ERROR(session_->load_parameters(stops_));
     return step_->share_parameters();
   }
-  const offload::FillInitial fill = [this](std::int64_t first, std::span<float> out) {
-    return shard::fill_held(plan().layout, plan().share.state, first, out,
-                            [this](std::int64_t of_model, std::span<float> part) {
-                              return fill_initial(of_model, part);
-                            });
-  };
-  state::TrainingPosition position;
-  position.seed = static_cast<std::uint64_t>(config().schedule.seed);
-  position.loss_scale =
-      config().arithmetic.precision == ParameterKind::fp16 ? config().loss_scale.initial : 1.0;
-  RETURN_IF_ERROR(session_->begin(recipe_, fill, position, stops_));
+  RETURN_IF_ERROR(session_->begin(recipe_, origin_.fill(plan()), first_position(config()), stops_));
   return step_->share_parameters();
-}
-
-// On workers, several at a time.
-Status TrainingRun::fill_initial(std::int64_t first, std::span<float> out) const {
-  if (origin_.weights != nullptr) return origin_.weights->fill(first, out);
-  model::fill_initial(plan().layout, static_cast<std::uint64_t>(config().schedule.seed), first,
-                      out);
-  return ok_status();
 }
 
 Result<session::KeptSnapshot> TrainingRun::save_snapshot() {

@@ -14,7 +14,7 @@
 #include "core/session/start_from.h"
 #include "core/session/tunable.h"
 #include "core/session/wrap_engine.h"
-#include "core/train/reshard.h"
+#include "core/train/run_origin.h"
 #include "core/train/training_text.h"
 #include "profiler/record/recorder.h"
 
@@ -28,21 +28,10 @@ struct OpenRunRequest;
 struct RunHardware;
 }  // namespace sluice::session
 
-namespace sluice::weights {
-class Checkpoint;
-}
-
 namespace sluice::train {
 
 class ShardGroups;
 class StepParts;
-
-// How a run's state came about: of a resume the change of sharding that it found, of a new state
-// the weights that it begins with; null: the seed's values.
-struct RunOrigin {
-  Resharded resharded;
-  std::shared_ptr<const weights::Checkpoint> weights;
-};
 
 class TrainingRun final : public session::Tunable {
  public:
@@ -102,13 +91,10 @@ class TrainingRun final : public session::Tunable {
   Result<session::OpenRunRequest> plan_all(const Request& request);
   Result<session::OpenRunRequest> plan_own(const Request& request);
   Status agreed_to_begin(const Status& mine);
+  std::string run_folder() const;
   Status open_text();
-  Status open_weights(session::StartFrom start, const plan::RunPlan& plan);
   Status open_state(session::StartFrom start);
-  Status keep_model();
-  Status fill_initial(std::int64_t first, std::span<float> out) const;
   Status go_on_with_state();
-  Status open_shards();
   Status open_model(const model::ModelFactory& factory);
   Status make_step_parts();
 
