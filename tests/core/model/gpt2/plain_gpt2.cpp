@@ -76,7 +76,7 @@ PlainResult plain_gpt2(const ModelShape& shape, Float16Kind kind,
   return plain_gpt2(shape, wide, batch, use);
 }
 
-PlainResult plain_gpt2(const ModelShape& shape, const std::vector<float>& parameters,
+PlainResult plain_gpt2(const ModelShape& shape, std::vector<float> parameters,
                        const TokenBatch& batch, TableUse use) {
   const FlatLayout layout = shape.flat_layout();
   const PlainTensors w = plain_tensors(layout, parameters);

@@ -24,7 +24,7 @@ PlainResult plain_gpt2(const ModelShape& shape, Float16Kind kind,
                        std::span<const std::uint16_t> parameters, const TokenBatch& batch,
                        TableUse use = TableUse::both);
 
-PlainResult plain_gpt2(const ModelShape& shape, const std::vector<float>& parameters,
+PlainResult plain_gpt2(const ModelShape& shape, std::vector<float> parameters,
                        const TokenBatch& batch, TableUse use = TableUse::both);
 
 }  // namespace sluice::model

@@ -157,7 +157,7 @@ void check_gradient_work(DeviceStep& step, const StepNumbers& numbers,
   const FlatLayout& layout = step.model().layout();
   const LayerRange& range = layout.layer(kLayer);
   const std::byte* const gradient =
-      numbers.gradients.data() + range.first * (options.micro_step_count > 1 ? 4 : 2);
+      numbers.gradients.data() + range.first * optimizer::bytes_of(kind_of(options));
   const std::vector<float> values = widened(gradient, options, range.count);
   GradientDevice& device = step.device().gradients();
   std::vector<float> residual(static_cast<std::size_t>(layout.parameter_count));
