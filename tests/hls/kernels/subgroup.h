@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "base/float16.h"
 #include "core/compress/sparse_gradient.h"
 #include "core/optimizer/update_rule.h"
 #include "hls/kernels/kernels.h"
