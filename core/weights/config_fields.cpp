@@ -85,7 +85,8 @@ void ConfigFields::pass_over(std::string_view keys) {
 
 Status ConfigFields::check_all_read(std::string_view of_what) const {
   for (const auto& [key, value] : fields_.items()) {
-    if (read_.contains(key)) continue;
+    // "_name_or_path" and its like: notes of whoever wrote the file, which no class computes with.
+    if (read_.contains(key) || key.starts_with('_')) continue;
     const std::vector<std::string> known(read_.begin(), read_.end());
     return refused(
         "'{}' is {}: nothing is known of this field of {}, and it may change what the model "

@@ -42,7 +42,6 @@ struct Reading {
 
 // Names, tokens, generation and labels: what a model computes does not hang on them.
 constexpr std::string_view kHarmless =
-    "_name_or_path _attn_implementation _attn_implementation_autoset _commit_hash "
     "attn_implementation bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id "
     "decoder_start_token_id unk_token_id mask_token_id dtype torch_dtype "
     "transformers_version use_cache initializer_range output_attentions output_hidden_states "
@@ -53,7 +52,7 @@ constexpr std::string_view kHarmless =
     "repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size "
     "bad_words_ids num_return_sequences forced_bos_token_id forced_eos_token_id "
     "remove_invalid_values exponential_decay_length_penalty suppress_tokens "
-    "begin_suppress_tokens is_decoder is_encoder_decoder tf_legacy_loss _num_labels "
+    "begin_suppress_tokens is_decoder is_encoder_decoder tf_legacy_loss "
     "gradient_checkpointing max_sequence_length transformers.js_config unsloth_fixed "
     "unsloth_version";
 

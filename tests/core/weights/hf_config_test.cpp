@@ -167,6 +167,7 @@ TEST_CASE("configurations as the hub has them are read, with all that stands in 
   const auto read = parsed(smollm2);
   REQUIRE(read.ok());
   CHECK(read->shape.flat_layout().parameter_count == 134'515'008);
+  CHECK(parsed(with(smollm2, "_model_name_or_path", "what a converter called it")).ok());
   const json qwen2 = json::parse(R"({"architectures": ["Qwen2ForCausalLM"],
     "attention_dropout": 0.0, "bos_token_id": 151643, "eos_token_id": 151643,
     "hidden_act": "silu", "hidden_size": 896, "initializer_range": 0.02,
