@@ -22,9 +22,12 @@ struct ComputeMemory {
   std::int64_t offloaded_bytes;  // of the activations, those that leave: at once in memory
 };
 
-// How products are made: as the numbers are, by a processor that has such products, or of 16-bit
-// numbers that are widened to fp32 (core/model/widened_pieces.h).
-enum class Products : std::uint8_t { as_they_are, widened };
+// How products are made.
+enum class Products : std::uint8_t {
+  as_they_are,   // by instructions for such numbers
+  summed_apart,  // of bf16 by a processor without these: added up in fp32 of their own by oneDNN
+  widened,       // of 16-bit numbers that are widened to fp32 (core/model/widened_pieces.h)
+};
 
 ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& options,
                              Products products);

@@ -56,18 +56,18 @@ sequence = 256
 vocabulary = 151936
 tied_tables = true
 """
-TOKENS = 8 * 256
+TOKENS = 16 * 256
 
 
 @test
 def a_wide_vocabulary_trains_in_less_than_its_logits_take(place):
     (place / "wide.toml").write_text(WIDE_MODEL)
     logits_bytes = TOKENS * 151_936 * 2
-    report = place.train("--json", "--steps", 2, model="wide.toml", batch=8, sequence=256,
-                         activations="recompute", host_memory="560MB", output="wide").json()
+    report = place.train("--json", "--steps", 2, model="wide.toml", batch=16, sequence=256,
+                         activations="recompute", host_memory="900MB", output="wide").json()
     require_equal(len(report["losses"]), 2, "losses")
     peak, plan = report["host_memory_peak_bytes"], report["host_memory_plan_bytes"]
-    require(peak <= plan <= 560_000_000 < logits_bytes,
+    require(peak <= plan <= 900_000_000 < logits_bytes,
             f"{peak} bytes were resident, {plan} planned, and the logits take {logits_bytes}")
 
 

@@ -99,8 +99,11 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
 }  // namespace
 
 ComputeMemory host_compute_memory(const ModelShape& shape, const ModelOptions& options) {
-  const bool widens = widens_products(dtype_of(options.compute), at::kCPU);
-  return compute_memory(shape, options, widens ? Products::widened : Products::as_they_are);
+  const at::ScalarType dtype = dtype_of(options.compute);
+  const Products products = widens_products(dtype, at::kCPU)       ? Products::widened
+                            : sums_products_apart(dtype, at::kCPU) ? Products::summed_apart
+                                                                   : Products::as_they_are;
+  return compute_memory(shape, options, products);
 }
 
 ModelFactory host_factory() { return {.make = make, .memory = memory}; }

@@ -143,12 +143,13 @@ at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
 }
 
 at::Tensor window_mask(std::int64_t sequence, std::int64_t tokens, const at::TensorOptions& like) {
-  const bool in_fp32 = computes_on_processor(like.device());
-  const at::TensorOptions options = in_fp32 ? like.dtype(at::kFloat) : like;
-  const at::Tensor all = at::full({sequence, sequence}, 1, like.dtype(at::kBool));
+  const at::Tensor all = at::full({sequence, sequence}, 1, at::TensorOptions().dtype(at::kBool));
   const at::Tensor seen = all.tril().logical_and(all.triu(1 - tokens));
-  return at::full({sequence, sequence}, 0, options)
-      .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
+  // Made in host memory and copied, so that no stream of the device has to wait for another.
+  const at::Tensor mask =
+      at::full({sequence, sequence}, 0, at::TensorOptions().dtype(at::kFloat))
+          .masked_fill_(seen.logical_not(), -std::numeric_limits<float>::infinity());
+  return mask.to(computes_on_processor(like.device()) ? like.dtype(at::kFloat) : like);
 }
 
 }  // namespace sluice::model

@@ -153,6 +153,12 @@ bool widens_products(at::ScalarType dtype, at::Device device) {
   return (dtype == at::kBFloat16 && widens_bf16) || (dtype == at::kHalf && widens_fp16);
 }
 
+bool sums_products_apart(at::ScalarType dtype, at::Device device) {
+  static const bool has_instructions = has_capability("avx512_bf16") || has_capability("amx_bf16");
+  return dtype == at::kBFloat16 && computes_on_processor(device) && !has_instructions &&
+         !widens_products(dtype, device);
+}
+
 at::Tensor widened_product(const at::Tensor& a, const at::Tensor& b) { return widened({}, a, b); }
 
 at::Tensor widened_product_plus(const at::Tensor& bias, const at::Tensor& a, const at::Tensor& b) {

@@ -14,6 +14,9 @@ namespace sluice::model {
 // Whether `product` and `product_plus` of this type widen on a device. Always the same on one
 // machine.
 bool widens_products(at::ScalarType dtype, at::Device device);
+// Whether oneDNN adds those of this type up in fp32 of its own, before it rounds all of the result:
+// a processor that has no instructions for them needs memory for that.
+bool sums_products_apart(at::ScalarType dtype, at::Device device);
 
 // a (m, k) x b (k, n), of which no gradients are asked; `out` has the factors' type.
 at::Tensor product(const at::Tensor& a, const at::Tensor& b);

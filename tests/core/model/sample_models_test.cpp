@@ -27,7 +27,10 @@ std::vector<fs::path> model_files() {
 // "gpt2-4.0b" promises 4.0e9; a name without a size, 0.
 double promised_by_name(const std::string& name) {
   if (name == "llama-30b") return 32.5e9;     // as others call what its authors call 33B
-  if (name == "llama-3.2-3b") return 3.21e9;  // its authors' own figure beside the name
+  // Their authors' own figures beside the name.
+  if (name == "llama-3.2-1b") return 1.23e9;
+  if (name == "llama-3.2-3b") return 3.21e9;
+  if (name == "qwen3-14b") return 14.8e9;
   const std::size_t dash = name.rfind('-');
   if (dash == std::string::npos) return 0;
   std::size_t used = 0;
