@@ -26,7 +26,7 @@ std::vector<fs::path> model_files() {
 
 // "gpt2-4.0b" promises 4.0e9; a name without a size, 0.
 double promised_by_name(const std::string& name) {
-  if (name == "llama-30b") return 32.5e9;     // as others call what its authors call 33B
+  if (name == "llama-30b") return 32.5e9;  // as others call what its authors call 33B
   // Their authors' own figures beside the name.
   if (name == "llama-3.2-1b") return 1.23e9;
   if (name == "llama-3.2-3b") return 3.21e9;
