@@ -110,7 +110,6 @@ const std::vector<Case> kCases = {
     {kLlama, {.batch = 16, .sequence = 128, .activations = recompute}},
     {kWordy, {.batch = 1, .sequence = 256}},
     {kTiny, {.batch = 8, .sequence = 128, .compute = ParameterKind::fp32}},
-    {kTiny, {.batch = 8, .sequence = 128, .micro_step_count = 6, .compute = ParameterKind::fp32}},
     {kWide, {.batch = 1, .sequence = 256, .compute = ParameterKind::fp32}},
     {kLlama,
      {.batch = 16, .sequence = 128, .activations = recompute, .compute = ParameterKind::fp32}},
