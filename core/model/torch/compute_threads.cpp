@@ -1,6 +1,8 @@
 #include "core/model/torch/compute_threads.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <latch>
 #include <thread>
@@ -10,12 +12,32 @@
 #include "base/refusal.h"
 
 namespace sluice::model {
+namespace {
+
+// libtorch shares work out from so many values a thread on (at::internal::GRAIN_SIZE).
+constexpr std::int64_t kSharedOutValues = 32768;
+
+}  // namespace
 
 ComputeThreads::ComputeThreads(int thread_count)
     : thread_count_(thread_count > 0 ? thread_count : usable_processor_count()) {}
 
 void ComputeThreads::apply() const {
   if (at::get_num_threads() != thread_count_) at::set_num_threads(thread_count_);
+}
+
+// The threads of a calling thread begin with its first work that is shared out, and stay.
+Status ComputeThreads::start() const {
+  thread_local int started = 1;
+  if (started != thread_count_) {
+    RETURN_IF_ERROR(check_startable());
+    at::set_num_threads(thread_count_);
+    const at::Tensor shared = at::zeros({thread_count_ * kSharedOutValues}, at::kFloat);
+    static_cast<void>(shared.add(1));
+    started = thread_count_;
+  }
+  apply();
+  return ok_status();
 }
 
 // All of them at once, beside the caller.

@@ -75,8 +75,8 @@ class StackModel::Text final : public TextWriter {
   std::int64_t written_count() const override { return written_count_; }
 
   Status forward(LayerId layer) override {
-    return at_torch_border("sampling text", [&] {
-      model_.threads_.apply();
+    return at_torch_border("sampling text", [&]() -> Status {
+      RETURN_IF_ERROR(model_.threads_.start());
       const at::NoGradGuard no_grad;
       const WindowShape window{1, model_.options_.sequence};
       if (index_of(layer) == 0) {

@@ -204,11 +204,12 @@ at::Tensor StackModel::logits_of(const MicroBatch& micro, const HeadChunk& chunk
 // ---- forward
 
 Status StackModel::forward(LayerId layer, int micro_step) {
-  return at_torch_border(fmt::format("forward of layer {}", layout_.layer(layer).name), [&] {
-    threads_.apply();
-    launch_forward(layer, micro_step);
-    return ok_status();
-  });
+  return at_torch_border(fmt::format("forward of layer {}", layout_.layer(layer).name),
+                         [&]() -> Status {
+                           RETURN_IF_ERROR(threads_.start());
+                           launch_forward(layer, micro_step);
+                           return ok_status();
+                         });
 }
 
 void StackModel::launch_forward(LayerId layer, int micro_step) {
@@ -283,12 +284,13 @@ void StackModel::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tenso
 Status StackModel::backward(LayerId layer, int micro_step, double gradient_scale,
                             const LayerGradient& into) {
   CHECK_EQ(into.element_count, layout_.layer(layer).count);
-  return at_torch_border(fmt::format("backward of layer {}", layout_.layer(layer).name), [&] {
-    threads_.apply();
-    launch_backward(layer, micro_step, gradient_scale,
-                    flat_tensor(into, dtype_of(options_.compute)));
-    return ok_status();
-  });
+  return at_torch_border(fmt::format("backward of layer {}", layout_.layer(layer).name),
+                         [&]() -> Status {
+                           RETURN_IF_ERROR(threads_.start());
+                           launch_backward(layer, micro_step, gradient_scale,
+                                           flat_tensor(into, dtype_of(options_.compute)));
+                           return ok_status();
+                         });
 }
 
 void StackModel::launch_backward(LayerId layer, int micro_step, double gradient_scale,
