@@ -25,7 +25,7 @@ std::vector<std::string> joined(std::vector<std::string> settings,
   return settings;
 }
 
-constexpr data::TextFacts kText{4000, 0x1234};
+const data::TextFacts kText{4000, 0x1234};
 
 model::ModelShape small_shape() {
   return {
