@@ -2,6 +2,7 @@
 was left alone. Used by crash_test.py (20 kills) and scripts/soak/crash_soak.py (as many as asked).
 """
 
+import random
 import signal
 import time
 
@@ -110,3 +111,21 @@ def compare(place, output, whole, report, seen_losses):
         for step, loss in losses.items():
             require_equal(loss, whole.report["losses"][step], f"recorded loss of step {step + 1}")
     check_database(place / output / "run.db")
+
+
+def killed_with(place, seed, kills, **settings):
+    """Runs of 40 steps with these settings beside those above, killed so many times; says the one
+    that nobody kills."""
+    others = dict(SETTINGS)
+    SETTINGS.update(settings)
+    try:
+        whole = Undisturbed(place, steps=40)
+        killer = Killer(random.Random(seed), whole.startup_s)
+        killed = 0
+        while killed < kills:
+            killed += crash_and_resume(place, killer, whole, kills - killed,
+                                       output=f"crash-{killed}")
+        return whole
+    finally:
+        SETTINGS.clear()
+        SETTINGS.update(others)

@@ -27,18 +27,7 @@ def a_run_killed_20_times_ends_with_the_numbers_of_one_left_alone(place):
 
 @test
 def a_run_in_fp32_that_is_killed_ends_with_the_same_numbers(place):
-    settings = dict(crash.SETTINGS)
-    crash.SETTINGS["precision"] = "fp32"
-    try:
-        whole = crash.Undisturbed(place, steps=40)
-        killer = crash.Killer(random.Random(SEED + 1), whole.startup_s)
-        killed = 0
-        while killed < 4:
-            killed += crash.crash_and_resume(place, killer, whole, 4 - killed,
-                                             output=f"crash-{killed}")
-    finally:
-        crash.SETTINGS.clear()
-        crash.SETTINGS.update(settings)
+    crash.killed_with(place, SEED + 1, kills=4, precision="fp32")
 
 
 @test

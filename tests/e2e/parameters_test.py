@@ -3,7 +3,6 @@
 that are those of the sizes in every clock, less memory than they take, no files, kill -9."""
 
 import os
-import random
 import shutil
 import signal
 import sys
@@ -147,19 +146,8 @@ def more_parameters_than_memory(place):
 
 @test
 def killed_runs_resume_to_the_same_numbers(place):
-    settings = dict(crash.SETTINGS)
-    crash.SETTINGS["parameter_tier"] = "storage"
-    try:
-        whole = crash.Undisturbed(place, steps=40)
-        killer = crash.Killer(random.Random(5), whole.startup_s)
-        killed = 0
-        while killed < 6:
-            killed += crash.crash_and_resume(place, killer, whole, 6 - killed,
-                                             output=f"crash-{killed}")
-    finally:
-        crash.SETTINGS.clear()
-        crash.SETTINGS.update(settings)
-    plain = place.train("--json", "--steps", 40, output="plain", **settings).json()
+    whole = crash.killed_with(place, 5, kills=6, parameter_tier="storage")
+    plain = place.train("--json", "--steps", 40, output="plain", **crash.SETTINGS).json()
     require(numbers(plain) == numbers(whole.report), "numbers of a run with them in memory")
     require_equal(list(place.path.rglob("parameters*.slc")), [], "files after the runs")
 

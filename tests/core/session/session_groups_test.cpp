@@ -168,9 +168,10 @@ void train_model(Session& session, std::int64_t until,
   }
 }
 
-// AdamW as its paper has it, in double and written here alone; each tensor by its group's rates.
-struct PlainAdamW {
-  PlainAdamW() {
+// The state of all tensors before the first step.
+template <typename Number>
+struct ModelState {
+  ModelState() {
     for (std::size_t tensor = 0; tensor < kTensorCount; ++tensor) {
       const std::int64_t count = session::element_count(kModelTensors[tensor]);
       for (std::int64_t i = 0; i < count; ++i) {
@@ -181,6 +182,11 @@ struct PlainAdamW {
     }
   }
 
+  std::array<std::vector<Number>, kTensorCount> weights, exp_avg, exp_avg_sq;
+};
+
+// AdamW as its paper has it, in double and written here alone; each tensor by its group's rates.
+struct PlainAdamW : ModelState<double> {
   void step(std::size_t tensor, const std::vector<float>& gradient, double t) {
     const GroupRates& rates = kModelGroups[kModelTensors[tensor].group];
     const double lr = rates.lr.value_or(kLr);
@@ -195,23 +201,10 @@ struct PlainAdamW {
       weights[tensor][i] -= lr * m / (1 - std::pow(0.9, t)) / unbiased;
     }
   }
-
-  std::array<std::vector<double>, kTensorCount> weights, exp_avg, exp_avg_sq;
 };
 
 // The definition of AdamW (core/optimizer/update_rule.h) on arrays of its own.
-struct ReferenceAdamW {
-  ReferenceAdamW() {
-    for (std::size_t tensor = 0; tensor < kTensorCount; ++tensor) {
-      const std::int64_t count = session::element_count(kModelTensors[tensor]);
-      for (std::int64_t i = 0; i < count; ++i) {
-        weights[tensor].push_back(first_weight(tensor, i));
-      }
-      exp_avg[tensor].assign(weights[tensor].size(), 0);
-      exp_avg_sq[tensor].assign(weights[tensor].size(), 0);
-    }
-  }
-
+struct ReferenceAdamW : ModelState<float> {
   void step(std::size_t tensor, const std::vector<float>& gradient, std::int64_t t) {
     const GroupRates& rates = kModelGroups[kModelTensors[tensor].group];
     optimizer::UpdateOptions update = optimizer::default_options(optimizer::RuleKind::adamw);
@@ -223,8 +216,6 @@ struct ReferenceAdamW {
     arrays.gradient = gradient.data();
     optimizer::update_reference(optimizer::update_scalars(update, t, 1), arrays);
   }
-
-  ModelValues weights, exp_avg, exp_avg_sq;
 };
 
 // What moves the bytes of a session with parameters of fp32.
