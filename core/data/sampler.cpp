@@ -12,9 +12,11 @@
 namespace sluice::data {
 namespace {
 
-// Two independent random functions of (seed, epoch).
+// Independent random functions of (seed, epoch); the last two of (seed, number of the window).
 constexpr std::uint64_t kOrderStream = 1;
 constexpr std::uint64_t kOffsetStream = 2;
+constexpr std::uint64_t kHiddenStream = 3;
+constexpr std::uint64_t kHiddenInValidationStream = 4;
 
 std::uint64_t epoch_key(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch) {
   return split_mix(mix64(seed) ^ stream, epoch);
@@ -93,6 +95,7 @@ Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::in
   validation_first_ = train_tokens;
   validation_window_count_ = (validation_tokens - 1) / sequence;
   window_.resize(sequence + 1);
+  marks_.resize(sequence + 1);
   inputs_.resize(options.batch * sequence);
   targets_.resize(options.batch * sequence);
 }
@@ -102,37 +105,106 @@ std::int64_t Sampler::epoch_offset(std::uint64_t epoch) const {
   return static_cast<std::int64_t>(random % static_cast<std::uint64_t>(largest_offset_ + 1));
 }
 
-Result<model::TokenBatch> Sampler::train_batch(std::uint64_t position) {
+Sampler::Window Sampler::train_window(std::uint64_t number) const {
   const auto windows = static_cast<std::uint64_t>(windows_per_epoch_);
+  const std::uint64_t epoch = number / windows;
+  const Permutation order(epoch_key(options_.seed, kOrderStream, epoch), windows);
+  const auto window = static_cast<std::int64_t>(order(number % windows));
+  return {epoch_offset(epoch) + window * options_.sequence,
+          epoch_key(options_.seed, kHiddenStream, number)};
+}
+
+// The same ones are hidden each time, so that losses compare.
+Sampler::Window Sampler::validation_window(std::int64_t number) const {
+  return {validation_first_ + number * options_.sequence,
+          epoch_key(options_.seed, kHiddenInValidationStream, static_cast<std::uint64_t>(number))};
+}
+
+Result<model::TokenBatch> Sampler::train_batch(std::uint64_t position) {
   for (std::int64_t row = 0; row < options_.batch; ++row) {
-    const std::uint64_t number = position + static_cast<std::uint64_t>(row);
-    const std::uint64_t epoch = number / windows;
-    const Permutation order(epoch_key(options_.seed, kOrderStream, epoch), windows);
-    const auto window = static_cast<std::int64_t>(order(number % windows));
-    RETURN_IF_ERROR(copy_window(epoch_offset(epoch) + window * options_.sequence, row));
+    RETURN_IF_ERROR(copy_window(train_window(position + static_cast<std::uint64_t>(row)), row));
   }
   return filled_batch(options_.batch);
+}
+
+Result<double> Sampler::train_divisor(std::uint64_t position, std::int64_t batches) {
+  return mean_targets(batches, options_.batch, [&](std::int64_t window) {
+    return train_window(position + static_cast<std::uint64_t>(window));
+  });
 }
 
 std::int64_t Sampler::validation_batch_count() const {
   return std::max<std::int64_t>(1, validation_window_count_ / options_.batch);
 }
 
+std::int64_t Sampler::validation_rows() const {
+  return std::min(options_.batch, validation_window_count_);
+}
+
 Result<model::TokenBatch> Sampler::validation_batch(std::int64_t index) {
   CHECK_GE(index, 0);
   CHECK_LT(index, validation_batch_count());
-  const std::int64_t rows = std::min(options_.batch, validation_window_count_);
+  const std::int64_t rows = validation_rows();
   for (std::int64_t row = 0; row < rows; ++row) {
-    RETURN_IF_ERROR(
-        copy_window(validation_first_ + (index * options_.batch + row) * options_.sequence, row));
+    RETURN_IF_ERROR(copy_window(validation_window(index * options_.batch + row), row));
   }
   return filled_batch(rows);
 }
 
-Status Sampler::copy_window(std::int64_t first_token, std::int64_t row) {
-  RETURN_IF_ERROR(tokens_->read(first_token, window_));
-  std::copy(window_.begin(), window_.end() - 1, inputs_.begin() + row * options_.sequence);
-  std::copy(window_.begin() + 1, window_.end(), targets_.begin() + row * options_.sequence);
+Result<double> Sampler::validation_divisor(std::int64_t batches) {
+  CHECK_LE(batches, validation_batch_count());
+  return mean_targets(batches, validation_rows(),
+                      [&](std::int64_t window) { return validation_window(window); });
+}
+
+template <typename WindowOf>
+Result<double> Sampler::mean_targets(std::int64_t batches, std::int64_t rows, WindowOf window_of) {
+  if (has_all_targets()) return static_cast<double>(rows * options_.sequence);
+  std::int64_t targets = 0;
+  for (std::int64_t i = 0; i < batches * rows; ++i) {
+    ASSIGN_OR_RETURN(const std::int64_t count, count_targets(window_of(i)));
+    targets += count;
+  }
+  return static_cast<double>(targets) / static_cast<double>(batches);
+}
+
+bool Sampler::has_all_targets() const { return !options_.hidden && !tokens_->has_marks(); }
+
+Status Sampler::read_marks(const Window& window) {
+  return tokens_->read_marks(window.first_token, marks_);
+}
+
+// Column i is answered by token i + 1 of the window; a hidden token by itself.
+bool Sampler::is_target(const Window& window, std::int64_t column) const {
+  const std::int64_t answer = options_.hidden ? column : column + 1;
+  if ((marks_[static_cast<std::size_t>(answer)] & kLearnt) == 0) return false;
+  return !options_.hidden || options_.hidden->chooses(window.chance, column);
+}
+
+Result<std::int64_t> Sampler::count_targets(const Window& window) {
+  RETURN_IF_ERROR(read_marks(window));
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < options_.sequence; ++i) count += is_target(window, i) ? 1 : 0;
+  return count;
+}
+
+Status Sampler::copy_window(const Window& window, std::int64_t row) {
+  RETURN_IF_ERROR(tokens_->read(window.first_token, window_));
+  const std::span inputs = std::span(inputs_).subspan(row * options_.sequence, options_.sequence);
+  const std::span targets = std::span(targets_).subspan(row * options_.sequence, options_.sequence);
+  std::copy(window_.begin(), window_.end() - 1, inputs.begin());
+  std::copy(options_.hidden ? window_.begin() : window_.begin() + 1,
+            options_.hidden ? window_.end() - 1 : window_.end(), targets.begin());
+  if (has_all_targets()) return ok_status();
+  RETURN_IF_ERROR(read_marks(window));
+  for (std::int64_t i = 0; i < options_.sequence; ++i) {
+    const auto column = static_cast<std::size_t>(i);
+    if (!is_target(window, i)) {
+      targets[column] = model::kIgnoredTarget;
+    } else if (options_.hidden) {
+      inputs[column] = options_.hidden->shown(window.chance, i, targets[column]);
+    }
+  }
   return ok_status();
 }
 

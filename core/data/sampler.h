@@ -6,13 +6,18 @@
 // the seed); each epoch visits all of them in an order that is a keyed permutation of their
 // indices, so position p names one window without any table.
 //
+// A target is the next token, or with hidden tokens (hidden_tokens.h) each of those itself. A token
+// that its file marks as not learnt is no target (kIgnoredTarget).
+//
 // Thread contract: one thread.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "core/data/hidden_tokens.h"
 #include "core/model/trainable_model.h"
 
 namespace sluice::data {
@@ -24,6 +29,7 @@ struct SamplerOptions {
   std::int64_t sequence = 128;
   double validation_fraction = 0.05;
   std::uint64_t seed = 0;
+  std::optional<HiddenTokens> hidden = {};  // none: the model answers the next token
 };
 
 class Sampler {
@@ -37,16 +43,36 @@ class Sampler {
   // Training windows number [position, position + batch), counted through all epochs; the returned
   // spans live until the next call. Errors: those of TokenFile::read().
   Result<model::TokenBatch> train_batch(std::uint64_t position);
+  // TokenBatch::divisor for a mean over all targets of `batches` training batches from `position`
+  // on: what one of them has in the mean. Reads the marks of their tokens alone.
+  Result<double> train_divisor(std::uint64_t position, std::int64_t batches);
   // The i-th validation batch, in order of the text; count is how many there are. All are full (a
   // rest is left out), so that the mean of their losses is a mean over tokens; only a text that
   // holds less than one batch for validation gives one smaller batch.
   std::int64_t validation_batch_count() const;
   Result<model::TokenBatch> validation_batch(std::int64_t index);
+  // The same of the first `batches` of these.
+  Result<double> validation_divisor(std::int64_t batches);
 
  private:
+  // Tokens [first_token, first_token + sequence + 1), and the stream of chance that hides them.
+  struct Window {
+    std::int64_t first_token = 0;
+    std::uint64_t chance = 0;
+  };
   Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,
           std::int64_t validation_tokens);
-  Status copy_window(std::int64_t first_token, std::int64_t row);
+  Window train_window(std::uint64_t number) const;
+  Window validation_window(std::int64_t number) const;
+  std::int64_t validation_rows() const;
+  Status copy_window(const Window& window, std::int64_t row);
+  // Targets of a batch of `rows` windows, in the mean over so many; `window_of` gives each.
+  template <typename WindowOf>
+  Result<double> mean_targets(std::int64_t batches, std::int64_t rows, WindowOf window_of);
+  bool has_all_targets() const;
+  Result<std::int64_t> count_targets(const Window& window);
+  Status read_marks(const Window& window);
+  bool is_target(const Window& window, std::int64_t column) const;
   model::TokenBatch filled_batch(std::int64_t rows) const;
   std::int64_t epoch_offset(std::uint64_t epoch) const;
 
@@ -57,6 +83,7 @@ class Sampler {
   std::int64_t validation_first_;  // token
   std::int64_t validation_window_count_;
   std::vector<std::int32_t> window_;  // that is being copied
+  std::vector<std::uint8_t> marks_;   // of its tokens
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;
 };

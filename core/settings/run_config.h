@@ -111,6 +111,12 @@ struct ArithmeticConfig {
   std::int64_t activation_host_bytes = 0;    // of what is offloaded, that stays in host memory
 };
 
+// The masked objective, of families that look both ways (core/data/hidden_tokens.h).
+struct ObjectiveConfig {
+  std::int64_t mask_token = -1;  // -1: not said
+  double mask_share = 0.15;
+};
+
 struct ValidationConfig {
   std::int64_t every_steps = 50;  // 0: only at the end
   std::int64_t batches = 8;
@@ -167,6 +173,7 @@ struct RunConfig {
   optimizer::UpdateOptions update;  // lr is the peak of the schedule
   optimizer::LossScaleOptions loss_scale;
   ArithmeticConfig arithmetic;
+  ObjectiveConfig objective;
   ValidationConfig validation;
   SampleConfig sample;
   OffloadConfig offload;

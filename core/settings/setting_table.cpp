@@ -150,6 +150,13 @@ const Setting kSettings[] = {
      "it, up to so much, and the rest goes to the drives. Needs an accelerator: what the processor "
      "computes is in host memory already."},
 
+    {"mask_token", "objective", numbers, integer, AT(objective.mask_token), between(-1, 2e9), "",
+     "The token that hides another from a model that looks both ways (family bert): 103 in BERT's "
+     "own vocabularies. Such a model cannot be trained without; no other one has a use for it."},
+    {"mask_share", "objective", numbers, number, AT(objective.mask_share), between(1e-3, 1), "",
+     "Part of the tokens that such a model has to answer: 80 % of them are hidden, 10 % are others "
+     "by chance, and 10 % stay."},
+
     {"validation_every", "validation", together, integer, AT(validation.every_steps),
      between(0, 1e9), "steps", "Steps between validations; 0 means only at the end."},
     {"validation_batches", "validation", together, integer, AT(validation.batches), between(1, 1e6),

@@ -52,8 +52,8 @@ class Trainer {
   Status commit() { return finish_step(&TrainingRun::commit); }
   Status finish_step(Status (TrainingRun::*finish)());
   Status validate();
-  Result<double> validation_loss(std::int64_t batch);
-  Result<double> validation_loss_by_layer(std::int64_t batch);
+  Result<double> validation_loss(std::int64_t batch, double divisor);
+  Result<double> validation_loss_by_layer(std::int64_t batch, double divisor);
   Status sample();
   Status write_some(model::TextWriter& text);
   void tell_of_work(const char* what, std::int64_t done, std::int64_t count);
@@ -140,10 +140,15 @@ Status Trainer::finish_step(Status (TrainingRun::*finish)()) {
 Status Trainer::set_batches() {
   const std::int64_t micro_steps = config_.batch.grad_accum_steps;
   const std::int64_t first = run_.ranks() == nullptr ? 0 : run_.ranks()->rank() * micro_steps;
+  data::Sampler& sampler = run_.text().sampler();
+  ASSIGN_OR_RETURN(
+      const double divisor,
+      sampler.train_divisor(position_.data_position, micro_steps * config_.batch.rank_count));
   for (std::int64_t m = 0; m < micro_steps; ++m) {
     const std::uint64_t position =
         position_.data_position + static_cast<std::uint64_t>((first + m) * config_.batch.batch);
-    ASSIGN_OR_RETURN(const model::TokenBatch batch, run_.text().sampler().train_batch(position));
+    ASSIGN_OR_RETURN(model::TokenBatch batch, sampler.train_batch(position));
+    batch.divisor = divisor;
     RETURN_IF_ERROR(model().set_batch(static_cast<int>(m), batch, model::BatchUse::training));
   }
   return ok_status();
@@ -279,14 +284,15 @@ Status Trainer::validate() {
   const bool comes_by_layer = run_.built().device != nullptr ||
                               run_.plan().options.streams_parameters() ||
                               run_.plan().share.is_gathered();
+  ASSIGN_OR_RETURN(const double divisor, run_.text().sampler().validation_divisor(count));
   double sum = 0;
   for (std::int64_t batch = 0; batch < count; ++batch) {
     if (wants_stop()) {
       report_.left_out.emplace_back("validation");
       return ok_status();
     }
-    ASSIGN_OR_RETURN(const double loss,
-                     comes_by_layer ? validation_loss_by_layer(batch) : validation_loss(batch));
+    ASSIGN_OR_RETURN(const double loss, comes_by_layer ? validation_loss_by_layer(batch, divisor)
+                                                       : validation_loss(batch, divisor));
     sum += loss;
     tell_of_work("validation, batch", batch + 1, count);
   }
@@ -301,10 +307,11 @@ Status Trainer::validate() {
   return ok_status();
 }
 
-Result<double> Trainer::validation_loss(std::int64_t batch) {
+Result<double> Trainer::validation_loss(std::int64_t batch, double divisor) {
   double loss = 0;
   RETURN_IF_ERROR(on_compute_thread(stages::Stage::validate, [&]() -> Status {
-    ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.text().sampler().validation_batch(batch));
+    ASSIGN_OR_RETURN(model::TokenBatch tokens, run_.text().sampler().validation_batch(batch));
+    tokens.divisor = divisor;
     ASSIGN_OR_RETURN(loss, model::evaluate(model(), tokens));
     return ok_status();
   }));
@@ -312,9 +319,10 @@ Result<double> Trainer::validation_loss(std::int64_t batch) {
 }
 
 // The bytes that cross for it are no step's, and not among the report's bytes a step.
-Result<double> Trainer::validation_loss_by_layer(std::int64_t batch) {
+Result<double> Trainer::validation_loss_by_layer(std::int64_t batch, double divisor) {
   runtime::add(bytes_before_, bytes().links(), -1);
-  ASSIGN_OR_RETURN(const model::TokenBatch tokens, run_.text().sampler().validation_batch(batch));
+  ASSIGN_OR_RETURN(model::TokenBatch tokens, run_.text().sampler().validation_batch(batch));
+  tokens.divisor = divisor;
   RETURN_IF_ERROR(model().set_batch(0, tokens, model::BatchUse::validation));
   RETURN_IF_ERROR(runtime().run(validation_pass(run_.step().context())));
   runtime::add(bytes_before_, bytes().links(), 1);

@@ -14,13 +14,37 @@ namespace {
 
 constexpr std::int64_t kByteValues = 256;
 
-data::SamplerOptions sampler_options(const settings::RunConfig& config) {
+data::SamplerOptions sampler_options(const settings::RunConfig& config,
+                                     const model::ModelShape& shape) {
   data::SamplerOptions options;
+  if (!shape.is_causal()) {
+    options.hidden = {.mask = static_cast<std::int32_t>(config.objective.mask_token),
+                      .vocabulary = shape.vocabulary,
+                      .share = config.objective.mask_share};
+  }
   options.batch = config.batch.batch;
   options.sequence = config.batch.sequence;
   options.validation_fraction = config.validation.fraction;
   options.seed = static_cast<std::uint64_t>(config.schedule.seed);
   return options;
+}
+
+Status check_objective(const settings::RunConfig& config, const model::ModelShape& shape) {
+  const std::int64_t mask = config.objective.mask_token;
+  if (shape.is_causal()) {
+    if (mask < 0) return ok_status();
+    return make_error(ErrorCode::config,
+                      "mask_token = {}: model {} answers the next token, and none is hidden from "
+                      "it; leave mask_token out",
+                      mask, shape.name);
+  }
+  if (mask >= 0 && mask < shape.vocabulary) return ok_status();
+  return make_error(
+      ErrorCode::config,
+      "model {} looks both ways, so it learns to answer tokens that are hidden from it: set "
+      "mask_token to the one that stands in their place, below its vocabulary of {}; in BERT's own "
+      "vocabularies it is 103, and with the bytes of a text any above 255",
+      shape.name, shape.vocabulary);
 }
 
 Status check_vocabulary(const model::ModelShape& shape) {
@@ -76,16 +100,19 @@ Result<TrainingText> TrainingText::look_at(const settings::RunConfig& config,
                       error.message(), how.empty() ? "" : "; ", how);
   }
   ASSIGN_OR_RETURN(const std::optional<data::TokenFormat> format, format_of(config.files));
+  RETURN_IF_ERROR(check_objective(config, shape));
   TrainingText text;
+  text.sampler_options_ = sampler_options(config, shape);
   RETURN_IF_ERROR(format ? text.look_at_tokens(config, shape, *format, start, stops)
                          : text.look_at_bytes(config, shape, size_bytes));
+  if (!shape.is_causal()) text.why_no_sample_ = "it answers hidden tokens and writes no next one";
   return text;
 }
 
 Status TrainingText::look_at_bytes(const settings::RunConfig& config,
                                    const model::ModelShape& shape, std::int64_t size_bytes) {
   RETURN_IF_ERROR(check_vocabulary(shape));
-  RETURN_IF_ERROR(data::Sampler::check(size_bytes, sampler_options(config), config.files.text));
+  RETURN_IF_ERROR(data::Sampler::check(size_bytes, sampler_options_, config.files.text));
   ASSIGN_OR_RETURN(facts_, data::look_at_text(config.files.text));
   if (shape.vocabulary != kByteValues) {
     why_no_sample_ = fmt::format("model {} knows {} tokens, and a byte is one of {}", shape.name,
@@ -107,8 +134,7 @@ Status TrainingText::look_at_tokens(const settings::RunConfig& config,
                              .model_vocabulary = shape.vocabulary},
                             stops));
   tell_of_check(tokens, began, config);
-  RETURN_IF_ERROR(
-      data::Sampler::check(tokens.token_count(), sampler_options(config), tokens.path()));
+  RETURN_IF_ERROR(data::Sampler::check(tokens.token_count(), sampler_options_, tokens.path()));
   facts_ = tokens.facts();
   tokens_ = std::make_unique<data::TokenFile>(std::move(tokens));
   return look_at_vocabulary(config, shape);
@@ -140,8 +166,7 @@ Status TrainingText::open(const settings::RunConfig& config, const std::string& 
     ASSIGN_OR_RETURN(data::TokenFile tokens, data::TokenFile::open(path));
     tokens_ = std::make_unique<data::TokenFile>(std::move(tokens));
   }
-  ASSIGN_OR_RETURN(data::Sampler sampler,
-                   data::Sampler::make(tokens_.get(), sampler_options(config)));
+  ASSIGN_OR_RETURN(data::Sampler sampler, data::Sampler::make(tokens_.get(), sampler_options_));
   sampler_ = std::move(sampler);
   return ok_status();
 }

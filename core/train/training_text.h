@@ -57,6 +57,7 @@ class TrainingText {
   Status look_at_vocabulary(const settings::RunConfig& config, const model::ModelShape& shape);
 
   data::TextFacts facts_;
+  data::SamplerOptions sampler_options_;
   std::unique_ptr<data::TokenFile> tokens_;  // the sampler refers to it
   std::optional<data::Sampler> sampler_;
   std::unique_ptr<data::TokenVocabulary> vocabulary_;  // null: a token is a byte, or has no text

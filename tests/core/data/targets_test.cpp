@@ -1,0 +1,123 @@
+// What a sampler gives to answer: hidden tokens, and tokens that their file marks as learnt.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "base/split_mix.h"
+#include "core/data/sampler.h"
+#include "tests/core/data/files.h"
+#include "tests/core/data/foreign_tokens.h"
+
+namespace sluice::data {
+namespace {
+
+using model::kIgnoredTarget;
+
+constexpr std::int32_t kMaskToken = 299;
+constexpr std::int64_t kTokenValues = 300;
+
+struct RandomText {
+  explicit RandomText(std::int64_t count) {
+    std::string text;
+    for (std::int64_t i = 0; i < count; ++i) text += static_cast<char>(split_mix(7, i) & 0xff);
+    write_file(folder / "text", text);
+    REQUIRE(prepare_byte_tokens(folder / "text", folder / "tokens").ok());
+    file = std::make_unique<TokenFile>(std::move(*TokenFile::open(folder / "tokens")));
+  }
+
+  Sampler sampler(std::int64_t batch, std::optional<HiddenTokens> hidden) const {
+    return *Sampler::make(
+        file.get(),
+        {.batch = batch, .sequence = 64, .validation_fraction = 0.25, .seed = 3, .hidden = hidden});
+  }
+
+  TemporaryFolder folder;
+  std::unique_ptr<TokenFile> file;
+};
+
+const HiddenTokens kHidden{.mask = kMaskToken, .vocabulary = kTokenValues, .share = 0.15};
+
+struct CopiedBatch {
+  explicit CopiedBatch(const Result<model::TokenBatch>& made) {
+    REQUIRE(made.ok());
+    inputs.assign(made->inputs.begin(), made->inputs.end());
+    targets.assign(made->targets.begin(), made->targets.end());
+    counted = made->counted_targets();
+  }
+  bool operator==(const CopiedBatch&) const = default;
+
+  std::vector<std::int32_t> inputs;
+  std::vector<std::int32_t> targets;
+  std::int64_t counted = 0;
+};
+
+TEST_CASE("hidden tokens are 15 % of all, and of those 80, 10 and 10 % read as said") {
+  const RandomText tokens(40'000);
+  Sampler plain = tokens.sampler(1, std::nullopt);
+  Sampler sampler = tokens.sampler(1, kHidden);
+  double all = 0, chosen = 0, masked = 0, kept = 0;
+  for (std::uint64_t position = 0; position < 400; ++position) {
+    const CopiedBatch text(plain.train_batch(position));
+    const CopiedBatch batch(sampler.train_batch(position));
+    for (std::size_t i = 0; i < text.inputs.size(); ++i) {
+      ++all;
+      if (batch.targets[i] == kIgnoredTarget) {
+        REQUIRE(batch.inputs[i] == text.inputs[i]);
+        continue;
+      }
+      ++chosen;
+      REQUIRE(batch.targets[i] == text.inputs[i]);
+      REQUIRE(batch.inputs[i] >= 0);
+      REQUIRE(batch.inputs[i] < kTokenValues);
+      masked += batch.inputs[i] == kMaskToken ? 1 : 0;
+      kept += batch.inputs[i] == text.inputs[i] ? 1 : 0;
+    }
+  }
+  CHECK(chosen / all == Approx(0.15).margin(0.008));  // 25600 of them: 3.5 standard deviations
+  CHECK(masked / chosen == Approx(0.8 + 0.1 / kTokenValues).margin(0.025));
+  CHECK(kept / chosen == Approx(0.1 + 0.1 / kTokenValues).margin(0.02));
+}
+
+TEST_CASE("a window hides the same tokens whenever it is made, and others in the next epoch") {
+  const RandomText tokens(2'000);
+  Sampler sampler = tokens.sampler(2, kHidden);
+  const CopiedBatch first(sampler.train_batch(4));
+  const CopiedBatch validation(sampler.validation_batch(1));
+  CHECK(CopiedBatch(sampler.train_batch(2)) != first);
+  CHECK(CopiedBatch(sampler.train_batch(4)) == first);
+  CHECK(CopiedBatch(sampler.validation_batch(1)) == validation);
+  Sampler resumed = tokens.sampler(2, kHidden);
+  CHECK(CopiedBatch(resumed.train_batch(4)) == first);
+
+  // One window a batch: which columns it hides, for each time that the window comes.
+  Sampler single = tokens.sampler(1, kHidden);
+  std::set<std::vector<bool>> hidden;
+  for (std::uint64_t position = 0; position < 100; ++position) {
+    std::vector<bool> columns;
+    for (const std::int32_t target : CopiedBatch(single.train_batch(position)).targets)
+      columns.push_back(target != kIgnoredTarget);
+    hidden.insert(columns);
+  }
+  CHECK(hidden.size() == 100);
+}
+
+TEST_CASE("the divisor is what a batch has of targets in the mean") {
+  const RandomText tokens(4'000);
+  Sampler sampler = tokens.sampler(3, kHidden);
+  std::int64_t counted = 0;
+  for (std::uint64_t batch = 0; batch < 4; ++batch)
+    counted += CopiedBatch(sampler.train_batch(9 + 3 * batch)).counted;
+  CHECK(*sampler.train_divisor(9, 4) == static_cast<double>(counted) / 4);
+  counted = 0;
+  for (std::int64_t batch = 0; batch < 5; ++batch)
+    counted += CopiedBatch(sampler.validation_batch(batch)).counted;
+  CHECK(*sampler.validation_divisor(5) == static_cast<double>(counted) / 5);
+
+  Sampler plain = tokens.sampler(3, std::nullopt);
+  CHECK(*plain.train_divisor(9, 4) == 3 * 64);
+  CHECK(*plain.validation_divisor(5) == 3 * 64);
+}
+
+}  // namespace
+}  // namespace sluice::data
