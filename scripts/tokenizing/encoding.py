@@ -45,18 +45,23 @@ def batches_of(pieces):
     yield batch
 
 
+def encoded(tokenizer, batch):
+    """The ids alone: what else the tokenizer says of each token takes far more memory."""
+    encodings = tokenizer.encode_batch_fast([piece.text for piece in batch],
+                                            add_special_tokens=False)
+    return [encoding.ids for encoding in encodings]
+
+
 def token_runs(tokenizer, documents, end_id):
     """(ids, whether they are learnt, whether a document begins with them). A batch is encoded at
     once, by all threads of the tokenizer."""
     is_begin = False
     for batch in batches_of(pieces_of_documents(documents)):
-        encoded = tokenizer.encode_batch_fast([piece.text for piece in batch],
-                                              add_special_tokens=False)
-        for piece, encoding in zip(batch, encoded):
+        for piece, ids in zip(batch, encoded(tokenizer, batch)):
             # A text may have no tokens; then the next one has the first.
             is_begin = is_begin or piece.is_begin
-            if encoding.ids:
-                yield encoding.ids, piece.is_learnt, is_begin
+            if ids:
+                yield ids, piece.is_learnt, is_begin
                 is_begin = False
             if piece.is_end and end_id is not None:
                 yield [end_id], True, is_begin
