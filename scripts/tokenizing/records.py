@@ -20,8 +20,8 @@ def is_json(path):
 def records_of(path, progress):
     """(where it is, record) of each."""
     with open(path, "rb") as file:
-        head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
-        file.seek(0)
+        # Not read: a pipe has no way back.
+        head = file.peek(1).removeprefix(b"\xef\xbb\xbf")
         if head.lstrip().startswith(b"["):
             yield from Array(path, decoded_blocks(path, file, progress)).records()
         else:
@@ -81,8 +81,8 @@ class Array:
         while True:
             try:
                 record, end = decoder.raw_decode(self.text, self.at)
-                # A number at the end may go on.
-                if end < len(self.text) or self.is_end:
+                # A number may go on behind a cut: 1, 1. and 1e+ are all read as 1.
+                if len(self.text) - end > 2 or self.is_end:
                     return record, end
             except (ValueError, RecursionError) as error:
                 if self.is_end or not may_be_cut(error, self.text):

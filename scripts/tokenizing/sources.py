@@ -22,8 +22,6 @@ def named_sources(arguments):
             sources.append((path, recognised_records(first_record(path))))
         else:
             sources.append((path, records_called(arguments.format, arguments.field or "text")))
-    if arguments.dataset and not arguments.dataset_info:
-        raise Refusal("--dataset: say with --dataset-info which dataset_info.json has it")
     return sources + [named_dataset(arguments.dataset_info, name) for name in arguments.dataset]
 
 

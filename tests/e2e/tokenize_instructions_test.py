@@ -185,6 +185,9 @@ def a_bad_record_is_named_by_file_and_line(place):
             place / "b.tok")
     refused(["c.jsonl: line 1 has no list 'messages'"], tokenizer, place / "c.jsonl", "-o",
             place / "b.tok", "--format", "openai")
+    write_lines(place / "d.jsonl", [{"text": "a"}])
+    refused(["--last-turn-only is for instruction data"], tokenizer, place / "d.jsonl", "-o",
+            place / "b.tok", "--no-end", "--last-turn-only")
     require_equal([path.name for path in place.path.glob("b.tok*")], [], "files of what is refused")
 
 
