@@ -72,7 +72,7 @@ def of_a_record_of_alpaca_the_answer_and_its_end_are_learnt(place):
          ("Red." + END, True)],
         [("Be short.\n\n### Instruction:\nWhich?\n\n### Response:\n", False), ("That." + END, True),
          ("\n\n### Instruction:\nAnd now?\n\n### Response:\n", False), ("Blue." + END, True)])
-    require_words(done.stdout, ["tokens are learnt (", "of 3 documents, template alpaca"], "output")
+    require_words(done.stdout, ["tokens are learnt (", "documents: 3, template alpaca"], "output")
     refused(["--end TOKEN", "--no-end"], tokenizer, place / "a.json", "-o", place / "b.tok")
     (place / "tokenizer_config.json").write_text(json.dumps({"eos_token": {"content": END}}))
     made(tokenizer, place / "a.json", "-o", place / "b.tok")
