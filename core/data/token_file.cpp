@@ -33,6 +33,9 @@ struct TokenFile::Opened {
   TextFacts facts = {};
 
   std::int64_t payload_bytes() const { return layout.token_count * layout.bytes_per_token; }
+  std::int64_t mark_bytes() const {
+    return layout.has_marks ? packed_mark_bytes(layout.token_count) : 0;
+  }
   std::int64_t vocabulary() const {
     return model_vocabulary == 0 ? layout.vocabulary
                                  : std::min(layout.vocabulary, model_vocabulary);
@@ -41,16 +44,18 @@ struct TokenFile::Opened {
   Status check_values(std::int64_t first_byte, std::span<const std::byte> bytes) const;
   Error outside(std::int64_t first_byte, OutsideToken token) const;
   Status check_whole(const Stops& stops) const;
+  Result<std::int64_t> count_learnt(std::uint64_t& checksum, const Stops& stops) const;
+  Status check_rest() const;
   Result<std::uint64_t> check_spots() const;
 };
 
-// Bytes of the tokens, counted from token 0: all of them, or an error.
+// Bytes of the tokens and the marks behind them, counted from token 0: all of them, or an error.
 Status TokenFile::Opened::read_bytes(std::int64_t first_byte, std::span<std::byte> bytes) const {
   const std::int64_t offset = layout.first_offset + first_byte;
   ASSIGN_OR_RETURN(const std::size_t got, read_at(file, bytes, offset, path));
   if (got == bytes.size()) return ok_status();
   return make_error(ErrorCode::corrupt,
-                    "{}: there is nothing from offset {} on, and tokens up to offset {} are "
+                    "{}: there is nothing from offset {} on, and what lies up to offset {} is "
                     "wanted: it was cut while it was in use",
                     path, offset + static_cast<std::int64_t>(got), offset + std::ssize(bytes));
 }
@@ -99,18 +104,57 @@ Status TokenFile::Opened::check_whole(const Stops& stops) const {
       checksum = fnv1a(bytes, checksum);
     }
   }
+  ASSIGN_OR_RETURN(const std::int64_t learnt, count_learnt(checksum, stops));
   if (layout.checksum && checksum != *layout.checksum) {
-    return make_error(ErrorCode::corrupt,
-                      "{}: the tokens from offset {} on are damaged (checksum {:016x}, the header "
-                      "says {:016x}); make the file again from its text",
-                      path, layout.first_offset, checksum, *layout.checksum);
+    return make_error(
+        ErrorCode::corrupt,
+        "{}: the tokens from offset {} on{} are damaged (checksum {:016x}, the header "
+        "says {:016x}); make the file again from its text",
+        path, layout.first_offset, layout.has_marks ? ", or their marks," : "", checksum,
+        *layout.checksum);
   }
-  return values;
+  RETURN_IF_ERROR(std::move(values));
+  RETURN_IF_ERROR(check_rest());
+  if (!layout.has_marks || learnt > 0) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{}: none of its {} tokens is marked as learnt (the marks begin at offset {}), "
+                    "so nothing would be trained; make the tokens of conversations with answers",
+                    path, layout.token_count, layout.first_offset + payload_bytes());
+}
+
+// Takes the marks, where there are any, into the checksum.
+Result<std::int64_t> TokenFile::Opened::count_learnt(std::uint64_t& checksum,
+                                                     const Stops& stops) const {
+  std::int64_t learnt = 0;
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(kCheckPieceBytes, mark_bytes())));
+  for (std::int64_t at = 0; at < mark_bytes(); at += kCheckPieceBytes) {
+    RETURN_IF_ERROR(unless_stopped(stops, "reading " + path));
+    const auto bytes = std::span(piece).first(
+        static_cast<std::size_t>(std::min(kCheckPieceBytes, mark_bytes() - at)));
+    RETURN_IF_ERROR(read_bytes(payload_bytes() + at, bytes));
+    checksum = fnv1a(bytes, checksum);
+    learnt += learnt_count(bytes);
+  }
+  return learnt;
+}
+
+// The last byte of the marks: bits behind the last mark are of another format, or of a mistake.
+Status TokenFile::Opened::check_rest() const {
+  if (mark_bytes() == 0) return ok_status();
+  const std::int64_t at = payload_bytes() + mark_bytes() - 1;
+  std::byte last{};
+  RETURN_IF_ERROR(read_bytes(at, std::span(&last, 1)));
+  if (is_rest_clear(last, layout.token_count)) return ok_status();
+  return make_error(ErrorCode::corrupt,
+                    "{}: the last byte of the marks, at offset {}, is {:#04x}, and bits behind the "
+                    "mark of the last token have to be 0; make the file again",
+                    path, layout.first_offset + at, std::to_integer<unsigned>(last));
 }
 
 // The checksum of the spots: all of a small file, else pieces of which the first begins and the
 // last ends with the tokens.
 Result<std::uint64_t> TokenFile::Opened::check_spots() const {
+  RETURN_IF_ERROR(check_rest());
   std::uint64_t checksum = kFnvOffset;
   const std::int64_t all_bytes = kSpotCount * kSpotBytes;
   std::vector<std::byte> piece(static_cast<std::size_t>(std::min(all_bytes, payload_bytes())));
@@ -141,7 +185,7 @@ Result<TokenFile> TokenFile::open(const std::string& path, const TokenFileOption
   auto opened =
       std::make_unique<Opened>(Opened{path, std::move(file), layout, options.model_vocabulary});
   if (options.check == TokenCheck::whole) RETURN_IF_ERROR(opened->check_whole(stops));
-  opened->facts.size_bytes = layout.first_offset + opened->payload_bytes();
+  opened->facts.size_bytes = layout.first_offset + opened->payload_bytes() + opened->mark_bytes();
   opened->facts.tokens_of = name_of(layout.format);
   if (layout.checksum) opened->facts.checksum = *layout.checksum;
   if (!layout.checksum || options.check == TokenCheck::spots) {
@@ -162,6 +206,7 @@ std::int64_t TokenFile::token_count() const { return opened_->layout.token_count
 std::int64_t TokenFile::vocabulary() const { return opened_->layout.vocabulary; }
 const std::string& TokenFile::path() const { return opened_->path; }
 const TextFacts& TokenFile::facts() const { return opened_->facts; }
+bool TokenFile::has_marks() const { return opened_->layout.has_marks; }
 
 Status TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const {
   CHECK_GE(first, 0);
@@ -177,6 +222,28 @@ Status TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const
     widen_tokens(bytes, width, part);
     first += std::ssize(part);
     tokens = tokens.subspan(part.size());
+  }
+  return ok_status();
+}
+
+Status TokenFile::read_marks(std::int64_t first, std::span<std::uint8_t> marks) const {
+  CHECK_GE(first, 0);
+  CHECK_LE(first + std::ssize(marks), token_count());
+  if (!has_marks()) {
+    std::ranges::fill(marks, kLearnt);
+    return ok_status();
+  }
+  std::array<std::byte, kWindowPieceBytes> piece;
+  while (!marks.empty()) {
+    const std::int64_t in_byte = first % kMarksPerByte;
+    const auto most = static_cast<std::size_t>(std::ssize(piece) * kMarksPerByte - in_byte);
+    const auto part = marks.first(std::min(most, marks.size()));
+    const auto bytes = std::span(piece).first(
+        static_cast<std::size_t>(packed_mark_bytes(in_byte + std::ssize(part))));
+    RETURN_IF_ERROR(opened_->read_bytes(opened_->payload_bytes() + first / kMarksPerByte, bytes));
+    unpack_marks(bytes, in_byte, part);
+    first += std::ssize(part);
+    marks = marks.subspan(part.size());
   }
   return ok_status();
 }

@@ -16,10 +16,11 @@
 #include "base/stops.h"
 #include "core/data/text_facts.h"
 #include "core/data/token_layout.h"
+#include "core/data/token_marks.h"
 
 namespace sluice::data {
 
-// whole: each token, and the checksum where the file has one; at the speed of its drive.
+// whole: each token and mark, and the checksum where the file has one; at the speed of its drive.
 // spots: a MiB of it, at most, from begin to end; each token that is read later is looked at then.
 enum class TokenCheck : std::uint8_t { whole, spots };
 
@@ -32,8 +33,8 @@ struct TokenFileOptions {
 class TokenFile {
  public:
   // Refuses a foreign, cut or damaged file, and one with a token that its own or the model's
-  // vocabulary does not have: by file, offset, number of the token and value. Where `stops` says
-  // so: ErrorCode::cancelled.
+  // vocabulary does not have: by file, offset, number of the token and value. ErrorCode::config for
+  // one whose marks leave nothing to learn. Where `stops` says so: ErrorCode::cancelled.
   static Result<TokenFile> open(const std::string& path, const TokenFileOptions& options = {},
                                 const Stops& stops = {});
 
@@ -48,6 +49,12 @@ class TokenFile {
   // to the file since it was opened, and a token of no vocabulary, is an error that names it and
   // the offset.
   Status read(std::int64_t first, std::span<std::int32_t> tokens) const;
+  // Whether the file says which tokens are learnt and where documents begin.
+  bool has_marks() const;
+  // The marks of tokens [first, first + marks.size()), one byte a token: kLearnt, kDocumentBegins,
+  // both or neither (0..3). Without marks in the file each is kLearnt. The errors are those of
+  // read().
+  Status read_marks(std::int64_t first, std::span<std::uint8_t> marks) const;
   const std::string& path() const;
   // Which file it is: its size, and the checksum that its header has, or else that of its spots.
   const TextFacts& facts() const;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/fnv.h"
+#include "core/data/token_marks.h"
 
 namespace sluice::data {
 namespace {
@@ -18,6 +19,13 @@ bool is_width(const TokenHeader& header) {
 
 std::uint64_t most_vocabulary(std::uint32_t bytes_per_token) {
   return bytes_per_token == 4 ? kMostVocabulary : std::uint64_t{1} << (8 * bytes_per_token);
+}
+
+// Bytes that follow the header. The count of tokens is at most the file's size, so nothing wraps.
+std::int64_t expected_payload(const TokenHeader& header) {
+  const auto token_count = static_cast<std::int64_t>(header.token_count);
+  return token_count * header.bytes_per_token +
+         (header.has_marks() ? packed_mark_bytes(token_count) : 0);
 }
 
 }  // namespace
@@ -56,13 +64,14 @@ Status check_token_header(const TokenHeader& header, std::int64_t file_bytes,
                       "2 on 4",
                       path, header.bytes_per_token, header.vocabulary);
   }
-  const std::uint64_t payload = static_cast<std::uint64_t>(file_bytes - kTokenHeaderBytes);
-  if (header.token_count != payload / header.bytes_per_token ||
-      payload % header.bytes_per_token != 0) {
+  const std::int64_t payload = file_bytes - kTokenHeaderBytes;
+  if (header.token_count > static_cast<std::uint64_t>(payload) ||
+      expected_payload(header) != payload) {
     return make_error(ErrorCode::corrupt,
-                      "{}: {} tokens of {} bytes are announced at offset 16, but {} bytes follow "
+                      "{}: {} tokens of {} bytes{} are announced at offset 16, but {} bytes follow "
                       "the header: the file is cut or has grown; make it again from its text",
-                      path, header.token_count, header.bytes_per_token, payload);
+                      path, header.token_count, header.bytes_per_token,
+                      header.has_marks() ? " with 2 bits of marks each" : "", payload);
   }
   return ok_status();
 }

@@ -86,7 +86,8 @@ Result<TokenLayout> sluice_layout(const FileDescriptor& file, const std::string&
                      .bytes_per_token = header.bytes_per_token,
                      .token_count = static_cast<std::int64_t>(header.token_count),
                      .vocabulary = static_cast<std::int64_t>(header.vocabulary),
-                     .checksum = header.token_checksum};
+                     .checksum = header.token_checksum,
+                     .has_marks = header.has_marks()};
 }
 
 Result<TokenLayout> llmc_layout(const FileDescriptor& file, const std::string& path) {

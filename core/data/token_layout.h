@@ -27,7 +27,9 @@ struct TokenLayout {
   std::int64_t token_count = 0;
   // Every token is below it: by the header, or by the width of a token.
   std::int64_t vocabulary = 0;
-  std::optional<std::uint64_t> checksum = {};  // FNV-1a of the tokens, where the file has it
+  // FNV-1a of the tokens and their marks, where the file has it.
+  std::optional<std::uint64_t> checksum = {};
+  bool has_marks = false;  // right behind the tokens (core/data/token_marks.h)
 };
 
 // None: no token file, so a text. ErrorCode::config for tokens of a kind that is known and not

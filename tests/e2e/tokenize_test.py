@@ -1,103 +1,21 @@
 #!/usr/bin/env python3
 """scripts/tokenize: its tokens are the tokenizer's own, in bounded memory; a run learns them and
-writes text with the vocabulary beside them.
-
-The package tokenizers is in the environment that scripts/setup makes beside the build's own, or in
-the one that SLUICE_TOKENIZERS names."""
+writes text with the vocabulary beside them."""
 
 import json
-import os
-import pathlib
 import struct
 import subprocess
 import sys
 
-from sluice_run import (NANO_MODEL, ROOT, Skip, made_text, main, require, require_equal,
-                        require_words, test)
+from sluice_run import NANO_MODEL, made_text, main, require, require_equal, require_words, test
+from token_files import (END, LIMIT_S, SCRIPT, encoded, made, marked_tokens_in, refused,
+                         tokenizer_of, tokens_in)
 
-SCRIPT = ROOT / "scripts/tokenize"
-ENVIRONMENT = pathlib.Path(os.environ.get("SLUICE_TOKENIZERS") or pathlib.Path(
-    os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "sluice/tokenizers"))
-END = "<|endoftext|>"
-LIMIT_S = 300
-
-# Trains a byte-level BPE, as GPT-2's is, and prints what it makes of each text of a list.
-MAKE_TOKENIZER = """
-import sys
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-tokenizer = Tokenizer(models.BPE())
-tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-tokenizer.decoder = decoders.ByteLevel()
-trainer = trainers.BpeTrainer(vocab_size=int(sys.argv[3]), special_tokens=["<|endoftext|>"],
-                              initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-                              show_progress=False)
-tokenizer.train([sys.argv[1]], trainer)
-tokenizer.enable_truncation(5)
-tokenizer.enable_padding(length=9)
-tokenizer.save(sys.argv[2])
-"""
-ENCODE = """
-import json, sys
-from tokenizers import Tokenizer
-tokenizer = Tokenizer.from_file(sys.argv[1])
-tokenizer.no_padding()
-tokenizer.no_truncation()
-print(json.dumps([tokenizer.encode(text, add_special_tokens=False).ids
-                  for text in json.load(sys.stdin)]))
-"""
 PEAK_OF_CHILD = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
-
-
-def python(code, *arguments, stdin=""):
-    interpreter = ENVIRONMENT / "bin/python"
-    has = interpreter.exists() and subprocess.run(
-        [interpreter, "-c", "import tokenizers"], capture_output=True, check=False).returncode == 0
-    if not has:
-        raise Skip(f"the Python package tokenizers is not in {ENVIRONMENT} (scripts/setup)")
-    done = subprocess.run([interpreter, "-c", code, *map(str, arguments)], input=stdin, text=True,
-                          capture_output=True, check=False, timeout=LIMIT_S)
-    require_equal(done.returncode, 0, f"exit code ({done.stderr[-500:]})")
-    return done.stdout
-
-
-def tokenizer_of(place, vocabulary=400):
-    path = place / "tokenizer.json"
-    python(MAKE_TOKENIZER, place / "text.txt", path, vocabulary)
-    return path
-
-
-def encoded(tokenizer, texts):
-    return json.loads(python(ENCODE, tokenizer, stdin=json.dumps(texts)))
-
-
-def tokenize(*arguments):
-    return subprocess.run([SCRIPT, *map(str, arguments)], text=True, capture_output=True,
-                          check=False, timeout=LIMIT_S)
-
-
-def made(*arguments):
-    done = tokenize(*arguments)
-    require_equal(done.returncode, 0, f"exit code ({done.stderr[-500:]})")
-    return done
-
-
-def refused(words, *arguments):
-    done = tokenize(*arguments)
-    require_equal(done.returncode, 1, f"exit code ({done.stderr[-500:]})")
-    require_words(done.stderr, ["tokenize: error:", *words], "the error")
-
-
-def tokens_in(path):
-    """Of 2 bytes each."""
-    data = path.read_bytes()
-    magic, version, width, count, _ = struct.unpack_from("<8sIIQQ", data)
-    require_equal((magic, version, width), (b"SLCTOKEN", 1, 2), "the header")
-    require_equal(len(data), 64 + count * width, "the size")
-    return list(struct.unpack_from(f"<{count}H", data, 64))
 
 
 def texts_in(path):
@@ -138,6 +56,45 @@ def records_are_documents_that_end_with_the_token_that_was_named(place):
     require(tokens_in(place / "a.tok") == wanted, "other tokens than of the records")
     made(tokenizer, place / "a.jsonl", "-o", place / "a.tok", "--no-end")  # takes its place
     require(len(tokens_in(place / "a.tok")) == len(wanted) - 4, "ends that nobody has asked for")
+
+
+@test
+def marks_say_where_each_text_and_record_begins(place):
+    tokenizer = tokenizer_of(place)
+    texts = ["one two", "", "three\nfour", "five"]
+    (place / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    (place / "b.txt").write_text(made_text(40_000))
+    made(tokenizer, place / "a.jsonl", place / "b.txt", "-o", place / "a.tok", "--end", END,
+         "--marks")
+    documents = [text + END for text in [*filter(None, texts), made_text(40_000)]]
+    wanted = [(token, 1 if number else 3) for ids in encoded(tokenizer, documents)
+              for number, token in enumerate(ids)]
+    require(marked_tokens_in(place / "a.tok") == wanted, "other tokens or marks")
+    for jobs in (1, 3):
+        made(tokenizer, place / "a.jsonl", place / "b.txt", "-o", place / "b.tok", "--end", END,
+             "--marks", "--jobs", jobs)
+        require((place / "b.tok").read_bytes() == (place / "a.tok").read_bytes(),
+                f"{jobs} threads make other tokens")
+
+
+@test
+def an_array_is_read_as_lines_are_and_its_errors_have_lines(place):
+    tokenizer = tokenizer_of(place)
+    records = [{"text": made_text(1 + 97 * i, seed=i) + "\u00e4]},{"} for i in range(110)]
+    (place / "a.json").write_text("\ufeff" + json.dumps(records, indent=2), encoding="utf-8")
+    (place / "a.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    for name in ("a.json", "a.jsonl"):
+        made(tokenizer, place / name, "-o", place / (name + ".tok"), "--end", END)
+    require(tokens_in(place / "a.json.tok") == tokens_in(place / "a.jsonl.tok"), "other tokens")
+    for text, words in [('[{"text": "a"},\n{"text": "b"}', "b.json: line 2 is no JSON: ',' is"),
+                        ('[{"text": "a"},\n\n {"text": b}]', "b.json: line 3 is no JSON"),
+                        ('[{"text": "a"},\n{"text": "b', "b.json: line 2 is no JSON"),
+                        ('[{"text": "a"},\n"b"]', "b.json: line 2 has no 'text'"),
+                        ('[{"text": "a"}] {"text": "b"}', "b.json: line 1: more follows"),
+                        ('[{"text": "a"},]', "b.json: line 1 is no JSON"),
+                        ("[]", "there is no text")]:
+        (place / "b.json").write_text(text)
+        refused([words], tokenizer, place / "b.json", "-o", place / "b.tok", "--no-end")
 
 
 @test
@@ -191,12 +148,13 @@ def memory_does_not_grow_with_the_text(place):
         (place / "text.txt").write_text(text * times)
         done = subprocess.run(
             [sys.executable, "-c", PEAK_OF_CHILD, SCRIPT, tokenizer, place / "text.txt", "-o",
-             place / "t.tok"], text=True, capture_output=True, check=True, timeout=LIMIT_S)
+             place / "t.tok", "--jobs", "1"],
+            text=True, capture_output=True, check=True, timeout=LIMIT_S)
         return int(done.stdout.split()[-1])
 
-    small = peak(75)
-    large = peak(300)
-    require(large < small * 1.25 + 10_000, f"{small} KiB with 1.5 MB of text, {large} with 6 MB")
+    small = peak(200)  # the tokenizer's own store of words is full by then
+    large = peak(600)
+    require(large < small * 1.25 + 10_000, f"{small} KiB with 4 MB of text, {large} with 12 MB")
 
 
 @test

@@ -46,6 +46,21 @@ inline std::string sluice_tokens(const std::vector<std::uint32_t>& tokens, std::
   return sluice_tokens(header, payload_of(tokens, width));
 }
 
+// Version 3; a mark of 0..3 for each token.
+inline std::string marked_tokens(const std::vector<std::uint32_t>& tokens, std::uint32_t width,
+                                 std::uint64_t vocabulary, const std::vector<std::uint8_t>& marks) {
+  TokenHeader header;
+  header.version = 3;
+  header.bytes_per_token = width;
+  header.token_count = tokens.size();
+  header.vocabulary = vocabulary;
+  std::string packed((marks.size() + 3) / 4, '\0');
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    packed[i / 4] = static_cast<char>(packed[i / 4] | (marks[i] << (2 * (i % 4))));
+  }
+  return sluice_tokens(header, payload_of(tokens, width) + packed);
+}
+
 inline std::string llmc_header(std::uint32_t magic, std::uint32_t version, std::int32_t count) {
   std::vector<std::uint32_t> header(256);
   header[0] = magic;

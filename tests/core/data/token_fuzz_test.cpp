@@ -66,6 +66,9 @@ Status read_all(const std::string& path, TokenCheck check) {
     const std::int64_t left = file.token_count() - first;
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(std::min<std::int64_t>(77, left)));
     RETURN_IF_ERROR(file.read(first, tokens));
+    std::vector<std::uint8_t> marks(tokens.size());
+    RETURN_IF_ERROR(file.read_marks(first, marks));
+    for (const std::uint8_t mark : marks) REQUIRE(mark <= (kLearnt | kDocumentBegins));
     for (const std::int32_t token : tokens) REQUIRE((token >= 0 && token < kVocabulary));
   }
   return ok_status();
@@ -84,9 +87,13 @@ TEST_CASE("a damaged token file gives tokens of the vocabulary, or one error tha
   const TemporaryFolder folder;
   std::vector<std::uint32_t> tokens;
   for (std::uint32_t i = 0; i < 500; ++i) tokens.push_back(i * 7 % kVocabulary);
-  const std::vector<std::string> good = {
-      sluice_tokens(tokens, 2, kVocabulary), sluice_tokens(tokens, 4, kVocabulary),
-      llmc_tokens(tokens, 2), llmc_tokens(tokens, 4), payload_of(tokens, 2)};
+  const std::vector<std::uint8_t> marks(tokens.size(), kLearnt);
+  const std::vector<std::string> good = {sluice_tokens(tokens, 2, kVocabulary),
+                                         sluice_tokens(tokens, 4, kVocabulary),
+                                         llmc_tokens(tokens, 2),
+                                         llmc_tokens(tokens, 4),
+                                         payload_of(tokens, 2),
+                                         marked_tokens(tokens, 2, kVocabulary, marks)};
   Counts counts;
   const std::string path = folder / "t.bin";
   for (const std::string& bytes : good) {
