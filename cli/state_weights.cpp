@@ -84,12 +84,11 @@ Error StateWeights::damaged(SubgroupId subgroup) const {
                       "snapshot of it, or export when it has ended",
                       directory_, step());
   }
-  return make_error(
-      ErrorCode::corrupt,
-      "{}: {} of subgroup {} are not what was committed; `{} state {} --verify` lists "
-      "all damage",
-      directory_, identity().variable_names[static_cast<std::size_t>(variable_)],
-      index_of(subgroup), program(), directory_);
+  return make_error(ErrorCode::corrupt,
+                    "{}: the numbers of {} in subgroup {} are not what was committed; `{} state {} "
+                    "--verify` lists all damage",
+                    directory_, identity().variable_names[static_cast<std::size_t>(variable_)],
+                    index_of(subgroup), program(), directory_);
 }
 
 }  // namespace sluice::cli

@@ -242,6 +242,8 @@ def goes_on(place, optimizer, arrays):
     at_two = train("llama", "begun", 2)
     require(at_two != at_three, "the third step has changed nothing")
     train("begun-hf", "gone-on", 1, optimizer_state=place / "begun-hf")
+    shown = sluice("show", place / "gone-on").done().out
+    require_words(shown, ["optimizer's state from", "begun-hf"], "sluice show")
     same = digests(place / "whole-hf")
     require_equal(digests(place / "gone-on-hf"), same, f"files of {optimizer} after the third step")
     train("begun-hf", "anew", 1)
@@ -276,6 +278,44 @@ def an_optimizer_state_that_is_another_ones_is_refused_before_anything_is_writte
         2, ["has no optimizer.safetensors", "--optimizer"])
     place.train(optimizer="sgd", optimizer_state=place / "hf").refused(2, ["are of the seed"])
     require(not (place / "out").exists(), "a run that was refused has written something")
+
+
+@test
+def moments_of_a_model_file_come_out_with_the_names_of_its_weights_and_go_in_again(place):
+    place.train("--steps", 2).done()
+    export(place, "out", "hf", "--optimizer").done()
+    tensors = read_safetensors(place / "hf")
+    weights = {name: shape for name, (_, shape, _) in tensors.items()
+               if name.startswith("transformer.")}
+    require("transformer.wte.weight" in weights, f"names: {sorted(weights)}")
+    require_equal({name: shape for name, (_, shape, _) in tensors.items() if name not in weights},
+                  {f"{array}.{name}": shape for name, shape in weights.items()
+                   for array in ("exp_avg", "exp_avg_sq")}, "tensors of the optimizer")
+    said = without_a_change(place, "--model", place / "hf", "--steps", 1, "--set",
+                            f"output={place / 'out-2'}", "--set",
+                            f"optimizer_state={place / 'hf'}").done().out
+    require_words(said, ["adamw after 2 updates", "tensors in 1 file"], "stdout")
+    require_equal(place.state("--json", state_dir="out-2/state").json()["optimizer_step"], 3,
+                  "updates")
+
+
+@test
+def moments_that_are_not_what_was_committed_are_not_exported(place):
+    place.train("--steps", 2).done()
+    export(place, "out", "whole", "--optimizer").done()
+    _, _, values = read_safetensors(place / "whole")["exp_avg_sq.transformer.h.1.mlp.c_fc.weight"]
+    damaged = 0
+    for path in (place / "out/state").glob("dev*/state.slc"):
+        content = path.read_bytes()
+        at = content.find(values[:256])
+        if at >= 0:
+            damaged += 1
+            path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1:])
+    require_equal(damaged, 1, "files that were damaged")
+    export(place, "out", "weights").done()
+    export(place, "out", "hf", "--optimizer").refused(
+        1, ["the numbers of exp_avg_sq in subgroup", "not what was committed"])
+    require(not (place / "hf").exists(), "an export that failed has left something")
 
 
 # The documented lines, and after them a step of torch's beside the one that Sluice has taken.

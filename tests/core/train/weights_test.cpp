@@ -6,7 +6,7 @@
 #include "core/weights/hf_config.h"
 #include "core/weights/model_folder.h"
 #include "storage/state/state_reader.h"
-#include "tests/core/train/small_run.h"
+#include "tests/core/train/shard_runs.h"
 
 namespace sluice {
 namespace {
@@ -149,6 +149,32 @@ TEST_CASE("an optimizer_state that a run cannot go on with is refused before any
              Catch::Contains("is the state of sgd") && Catch::Contains("optimizer=sgd"));
   CHECK_THAT(refusal({"optimizer=sgd"}),
              Catch::Contains("are of the seed") && Catch::Contains("set model="));
+}
+
+TEST_CASE("ranks that have parts of the state begin with the same moments as one rank") {
+  const SmallRun files = cut_in_eight();
+  const std::string folder = files.folder.file("hf");
+  make_folder(files, folder, {"exp_avg", "exp_avg_sq"});
+  const std::vector<std::string> settings = {"subgroup_elements=9000",
+                                             "devices=1",
+                                             "batch=1",
+                                             "steps=2",
+                                             "worker_threads=1",
+                                             "method=host",
+                                             "durability=never",
+                                             "max_grad_norm=0.01",
+                                             "model=" + folder,
+                                             "optimizer_state=" + folder};
+  const Trained plain = one_rank(cut_in_eight(), settings, 8);
+  const platform::Scope mesh{2, 4};
+  const shard::Triple triple{.parameters = {1, 1}, .gradients = mesh, .state = mesh};
+  const Trained found =
+      require_alike(train_ranks(files, {8, with(settings, settings_of(triple, mesh))}));
+  CHECK(found.losses == plain.losses);
+  CHECK(found.digest == plain.digest);
+  std::vector<std::string> anew = settings;
+  anew.pop_back();
+  CHECK(one_rank(cut_in_eight(), anew, 8).digest != plain.digest);
 }
 
 }  // namespace sluice
