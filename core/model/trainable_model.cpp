@@ -1,6 +1,17 @@
 #include "core/model/trainable_model.h"
 
+#include <algorithm>
+
 namespace sluice::model {
+
+std::int64_t TokenBatch::counted_targets() const {
+  return std::ssize(targets) - std::ranges::count(targets, kIgnoredTarget);
+}
+
+double TokenBatch::loss_divisor() const {
+  const double asked = divisor > 0 ? divisor : static_cast<double>(counted_targets());
+  return std::max(asked, 1.0);  // of no target at all, loss and gradient are 0
+}
 
 Result<double> evaluate(TrainableModel& model, const TokenBatch& batch) {
   constexpr int kMicroStep = 0;

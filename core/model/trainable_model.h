@@ -35,12 +35,22 @@ struct LayerGradient {
 // The use of a batch: with `validation` nothing is kept for a backward.
 enum class BatchUse : std::uint8_t { training, validation };
 
-// Tokens of one micro-batch, row-major (batch, sequence); targets are the same shifted by one.
+// A target without weight: it has no loss and no gradient. The number is torch's ignore_index.
+inline constexpr std::int32_t kIgnoredTarget = -100;
+
+// Tokens of one micro-batch, row-major (batch, sequence), and for each the token that the model has
+// to answer, or kIgnoredTarget.
 struct TokenBatch {
   std::int64_t batch = 0;
   std::int64_t sequence = 0;
   std::span<const std::int32_t> inputs;
   std::span<const std::int32_t> targets;
+  // The loss is the sum over the targets by this. For a mean over all micro-batches of a step, each
+  // has the same: their targets with weight by their number. 0: this batch's own targets.
+  double divisor = 0;
+
+  std::int64_t counted_targets() const;  // those with weight
+  double loss_divisor() const;           // `divisor`, or what stands for it; at least 1
 };
 
 class TrainableModel {
@@ -56,7 +66,7 @@ class TrainableModel {
   // Begins the micro-batch's step; what is left of one that was given up goes. A token that the
   // vocabulary does not have is ErrorCode::config.
   virtual Status set_batch(int micro_step, const TokenBatch& batch, BatchUse use) = 0;
-  // The head's forward computes the loss (mean over tokens, nats).
+  // The head's forward computes the loss (nats; TokenBatch::divisor says over what the mean is).
   virtual Status forward(LayerId layer, int micro_step) = 0;
   // Gradients of loss * gradient_scale (loss scale / number of micro-batches). The tied table's
   // gradient is complete only with the embedding's backward; until then the part from the head is

@@ -17,6 +17,8 @@ struct Token {
 
 void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
   token_count_ = batch.batch * batch.sequence;
+  some_ignored_ = batch.counted_targets() < token_count_;
+  loss_divisor_ = batch.loss_divisor();
   CHECK_GE(array.numel(), kBatchNumbers * token_count_);
   std::int64_t* const inputs = array.mutable_data_ptr<std::int64_t>();
   std::int64_t* const positions = inputs + 2 * token_count_;

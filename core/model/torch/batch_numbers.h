@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/model/torch/head_loss.h"
 #include "core/model/trainable_model.h"
 
 namespace sluice::model {
@@ -30,7 +31,8 @@ class BatchNumbers {
   void look_at(const at::Tensor& array) { array_ = array; }
 
   at::Tensor inputs() const { return part(0); }
-  at::Tensor targets() const { return part(1); }
+  Targets targets() const { return {part(1), some_ignored_}; }
+  double loss_divisor() const { return loss_divisor_; }  // TokenBatch::loss_divisor()
   at::Tensor distinct() const { return part(4).narrow(0, 0, round_counts_.front()); }
 
   // For each distinct token, the sum of its positions' rows; `rows` is fp32 and may be changed.
@@ -44,6 +46,8 @@ class BatchNumbers {
 
   at::Tensor array_;
   std::int64_t token_count_ = 0;
+  bool some_ignored_ = false;  // of the targets
+  double loss_divisor_ = 1;
   std::vector<std::int64_t> round_counts_;  // positions in each round
 };
 

@@ -36,6 +36,19 @@ void for_each_piece(const at::Tensor& logits, Function&& function) {
   }
 }
 
+// A token of the vocabulary for each row, for an ignored one any.
+at::Tensor column_of(const Targets& targets) {
+  const at::Tensor column = targets.tokens.unsqueeze(1);
+  return targets.some_ignored ? column.clamp_min(0) : column;
+}
+
+// Selected out, not multiplied by 0: logits of a row that nobody asks may be infinite.
+void leave_out_ignored(const at::Tensor& rows, const Targets& targets) {
+  if (!targets.some_ignored) return;
+  const at::Tensor ignored = targets.tokens.lt(0);
+  rows.masked_fill_(rows.dim() == 1 ? ignored : ignored.unsqueeze(1), 0);
+}
+
 }  // namespace
 
 std::int64_t launched_piece_bytes(std::int64_t rows, std::int64_t vocabulary, at::Device device) {
@@ -43,29 +56,32 @@ std::int64_t launched_piece_bytes(std::int64_t rows, std::int64_t vocabulary, at
   return std::min(rows * vocabulary, std::max(kLaunchedElements, vocabulary)) * kArraysOfAPiece * 4;
 }
 
-at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets,
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const Targets& targets,
                              const at::Tensor& log_sums) {
   at::Tensor sum = at::zeros({}, logits.options().dtype(at::kDouble));
   for_each_piece(logits, [&](std::int64_t first, std::int64_t rows) {
     const at::Tensor wide = logits.narrow(0, first, rows).to(at::kFloat);
     const at::Tensor piece_log_sums = log_sums.narrow(0, first, rows);
     piece_log_sums.copy_(at::logsumexp(wide, 1));
-    const at::Tensor chosen =
-        wide.gather(1, targets.narrow(0, first, rows).unsqueeze(1)).squeeze(1);
-    sum.add_((piece_log_sums - chosen).sum(at::kDouble));
+    const Targets of_piece = targets.rows(first, rows);
+    const at::Tensor losses = piece_log_sums - wide.gather(1, column_of(of_piece)).squeeze(1);
+    leave_out_ignored(losses, of_piece);
+    sum.add_(losses.sum(at::kDouble));
   });
   return sum;
 }
 
-void cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& targets,
+void cross_entropy_gradient_(const at::Tensor& logits, const Targets& targets,
                              const at::Tensor& log_sums, double scale) {
   for_each_piece(logits, [&](std::int64_t first, std::int64_t rows) {
     const at::Tensor piece = logits.narrow(0, first, rows);
     at::Tensor wide = piece.to(at::kFloat);
     wide.sub_(log_sums.narrow(0, first, rows).unsqueeze(1)).exp_();
-    const at::Tensor at_target = targets.narrow(0, first, rows).unsqueeze(1);
+    const Targets of_piece = targets.rows(first, rows);
+    const at::Tensor at_target = column_of(of_piece);
     wide.scatter_(1, at_target, wide.gather(1, at_target).sub_(1.0));
     wide.mul_(scale);
+    leave_out_ignored(wide, of_piece);
     piece.copy_(wide);
   });
 }

@@ -7,20 +7,32 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+
 namespace sluice::model {
 
 // Upper bound of what pieces of `rows` rows of logits take on a device that is launched; 0 where
 // the processor computes, whose pieces are small.
 std::int64_t launched_piece_bytes(std::int64_t rows, std::int64_t vocabulary, at::Device device);
 
+// The token that each row has to answer; kIgnoredTarget where `some_ignored`.
+struct Targets {
+  at::Tensor tokens;
+  bool some_ignored = false;
+
+  Targets rows(std::int64_t first, std::int64_t count) const {
+    return {tokens.narrow(0, first, count), some_ignored};
+  }
+};
+
 // Sum over the rows of -log softmax(logits)[target], nats, as one fp64 value where the logits are.
 // `log_sums` (fp32, one a row) receives log sum exp(logits), which the gradient needs.
-at::Tensor cross_entropy_sum(const at::Tensor& logits, const at::Tensor& targets,
+at::Tensor cross_entropy_sum(const at::Tensor& logits, const Targets& targets,
                              const at::Tensor& log_sums);
 
 // Turns the logits into the gradient of `scale` times that sum, in place: scale * (softmax - one
 // hot). The scale is applied in fp32, before the 16-bit rounding, or fp16 would lose small values.
-void cross_entropy_gradient_(const at::Tensor& logits, const at::Tensor& targets,
+void cross_entropy_gradient_(const at::Tensor& logits, const Targets& targets,
                              const at::Tensor& log_sums, double scale);
 
 }  // namespace sluice::model

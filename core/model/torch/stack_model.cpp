@@ -133,7 +133,7 @@ double StackModel::loss(int micro_step) const {
   const MicroBatch& micro = micro_batches_[static_cast<std::size_t>(micro_step)];
   CHECK_EQ(micro.next_layer, layout_.layer_count());
   return *room(micro_step).loss_in_host_memory.const_data_ptr<double>() /
-         static_cast<double>(micro.window.tokens());
+         micro.numbers.loss_divisor();
 }
 
 Status StackModel::check_batch(const TokenBatch& batch) const {
@@ -146,17 +146,18 @@ Status StackModel::check_batch(const TokenBatch& batch) const {
   const auto tokens = static_cast<std::size_t>(batch.batch * batch.sequence);
   CHECK_EQ(batch.inputs.size(), tokens);
   CHECK_EQ(batch.targets.size(), tokens);
-  for (const std::span<const std::int32_t> part : {batch.inputs, batch.targets}) {
-    for (const std::int32_t token : part) {
-      if (token < 0 || token >= shape_.vocabulary) {
-        return make_error(ErrorCode::config,
-                          "token {} came to model '{}', whose vocabulary is {}; the data and the "
-                          "model do not belong together",
-                          token, shape_.name, shape_.vocabulary);
-      }
-    }
+  const auto is_known = [&](std::int32_t token) { return token >= 0 && token < shape_.vocabulary; };
+  auto foreign = std::ranges::find_if_not(batch.inputs, is_known);
+  if (foreign == batch.inputs.end()) {
+    foreign = std::ranges::find_if_not(batch.targets, [&](std::int32_t token) {
+      return token == kIgnoredTarget || is_known(token);
+    });
+    if (foreign == batch.targets.end()) return ok_status();
   }
-  return ok_status();
+  return make_error(ErrorCode::config,
+                    "token {} came to model '{}', whose vocabulary is {}; the data and the model "
+                    "do not belong together",
+                    *foreign, shape_.name, shape_.vocabulary);
 }
 
 Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse use) {
@@ -270,11 +271,11 @@ void StackModel::forward_head(MicroBatch& micro, at::Tensor& loss_sum) const {
 
 void StackModel::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const {
   micro.log_sums = at::empty({micro.window.tokens()}, normed.options().dtype(at::kFloat));
-  const at::Tensor targets = micro.numbers.targets();
+  const Targets targets = micro.numbers.targets();
   loss_sum.zero_();
   for (const HeadChunk& chunk : micro.head_chunks) {
     const at::Tensor logits = logits_of(micro, chunk, normed);
-    loss_sum.add_(cross_entropy_sum(logits, targets.narrow(0, chunk.first, chunk.count),
+    loss_sum.add_(cross_entropy_sum(logits, targets.rows(chunk.first, chunk.count),
                                     micro.log_sums.narrow(0, chunk.first, chunk.count)));
   }
 }
@@ -339,14 +340,14 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
   const KeptLayer kept = take_layer(head(), micro);
   const at::Tensor normed = kept.output.detach();
   const at::Tensor normed_gradient = at::empty_like(normed);
-  const double scale = gradient_scale / static_cast<double>(micro.window.tokens());
+  const double scale = gradient_scale / micro.numbers.loss_divisor();
   {
     const at::NoGradGuard no_grad;
-    const at::Tensor targets = micro.numbers.targets();
+    const Targets targets = micro.numbers.targets();
     for (const HeadChunk& chunk : micro.head_chunks) {
       const at::Tensor logits = keeps_logits() ? micro.logits.narrow(0, chunk.first, chunk.count)
                                                : logits_of(micro, chunk, normed);
-      cross_entropy_gradient_(logits, targets.narrow(0, chunk.first, chunk.count),
+      cross_entropy_gradient_(logits, targets.rows(chunk.first, chunk.count),
                               micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
       product_into(chunk_gradient, logits, output_table(views_));

@@ -1,5 +1,6 @@
 // Llama: the plain one against transformers' numbers, and core/model/llama against the plain one.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -53,9 +54,24 @@ std::vector<float> widened(std::span<const std::uint16_t> values, Float16Kind ki
   return wide;
 }
 
+// In fp32, targets without weight among them.
+void check_ours(const Fixture& fixture, const ModelShape& shape) {
+  Gpt2Run run(
+      shape,
+      {.batch = fixture.batch, .sequence = fixture.sequence, .compute = ParameterKind::fp32});
+  std::ranges::copy(fixture.parameters, run.parameters_fp32.begin());
+  Batch batch(fixture.batch, fixture.sequence, shape.vocabulary, 1);
+  batch.inputs = fixture.inputs;
+  batch.targets = fixture.targets;
+  const std::vector<float> gradient = run.step({batch}, 1);
+  CHECK(run.model->loss(0) == Approx(fixture.loss).epsilon(1e-5));
+  check_tensors(shape, gradient, fixture.gradient, 1e-5);
+}
+
 void check_against_transformers(const std::string& name, const ModelShape& shape) {
   INFO(name);
   const Fixture fixture(name, shape);
+  check_ours(fixture, shape);
   const PlainLlama plain =
       plain_llama(shape, fixture.parameters,
                   {fixture.batch, fixture.sequence, fixture.inputs, fixture.targets});
@@ -63,7 +79,7 @@ void check_against_transformers(const std::string& name, const ModelShape& shape
   check_tensors(shape, plain.gradient, fixture.gradient, 1e-5);
 }
 
-TEST_CASE("plain Llama has transformers' loss and gradients") {
+TEST_CASE("Llama has transformers' loss and gradients") {
   ModelShape llama = of_fixture();
   check_against_transformers("llama", llama);
   ModelShape qwen3 = of_fixture();
@@ -74,7 +90,7 @@ TEST_CASE("plain Llama has transformers' loss and gradients") {
   check_against_transformers("qwen3", qwen3);
 }
 
-TEST_CASE("plain Llama has transformers' biases, windows and stretched positions") {
+TEST_CASE("Llama has transformers' biases, windows and stretched positions") {
   ModelShape biased = of_fixture();
   biased.kv_heads = 4;
   biased.norm_eps = 1e-6;
@@ -145,6 +161,47 @@ TEST_CASE("a Llama's own output table has the same gradient however it is added 
   std::vector<float> sum;
   for (std::size_t i = 0; i < a.size(); ++i) sum.push_back(a[i] + b[i]);
   check_tensors(shape, together, sum, 1e-2);
+}
+
+// Rows 0 and 1 of the batch, or 2 and 3.
+Batch half_of(const Batch& batch, std::int64_t vocabulary, std::ptrdiff_t half) {
+  Batch part(batch.batch / 2, batch.sequence, vocabulary, 1);
+  const std::ptrdiff_t count = std::ssize(part.inputs);
+  std::copy_n(batch.inputs.begin() + half * count, count, part.inputs.begin());
+  std::copy_n(batch.targets.begin() + half * count, count, part.targets.begin());
+  return part;
+}
+
+TEST_CASE("the mean is over the targets with weight, however they are shared among micro-batches") {
+  const ModelShape shape = shared_heads();
+  Batch whole(4, 20, shape.vocabulary, 5);
+  for (std::size_t i = 0; i < whole.targets.size(); ++i) {  // most of the first two rows
+    if (i < 37 || i % 3 == 0) whole.targets[i] = kIgnoredTarget;
+  }
+  Gpt2Run one(shape, {.batch = 4, .sequence = 20, .compute = ParameterKind::fp32}, 4);
+  const std::vector<float> expected = one.step({whole}, 1);
+  const PlainLlama plain = plain_llama(shape, one.parameters_fp32, whole.view());
+  CHECK(one.model->loss(0) == Approx(plain.loss).epsilon(1e-6));
+  check_tensors(shape, expected, plain.gradient, 1e-4);
+
+  Batch first = half_of(whole, shape.vocabulary, 0), second = half_of(whole, shape.vocabulary, 1);
+  REQUIRE(first.view().counted_targets() < second.view().counted_targets());
+  first.divisor = second.divisor = static_cast<double>(whole.view().counted_targets()) / 2;
+  Gpt2Run two(shape,
+              {.batch = 2, .sequence = 20, .micro_step_count = 2, .compute = ParameterKind::fp32},
+              4);
+  check_tensors(shape, two.step({first, second}, 0.5), expected, 1e-5);
+  CHECK((two.model->loss(0) + two.model->loss(1)) / 2 == Approx(one.model->loss(0)).epsilon(1e-6));
+}
+
+TEST_CASE("a batch without a target that counts has no loss and no gradient") {
+  const ModelShape shape = shared_heads();
+  Batch batch(2, 20, shape.vocabulary, 5);
+  std::ranges::fill(batch.targets, kIgnoredTarget);
+  Gpt2Run run(shape, {.batch = 2, .sequence = 20}, 4);
+  const std::vector<float> gradient = run.step({batch}, 1);
+  CHECK(run.model->loss(0) == 0);
+  CHECK(std::ranges::all_of(gradient, [](float value) { return value == 0; }));
 }
 
 TEST_CASE("recomputed, a Llama has the same bits as kept") {
