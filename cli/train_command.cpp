@@ -40,8 +40,8 @@
 #include "core/tune/replan.h"
 #include "core/tune/replanner.h"
 #include "core/weights/checkpoint.h"
-#include "core/weights/optimizer_checkpoint.h"
 #include "core/weights/model_folder.h"
+#include "core/weights/optimizer_checkpoint.h"
 #include "hls/host/xrt_devices.h"
 #include "profiler/collect/collector.h"
 
