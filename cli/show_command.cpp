@@ -293,6 +293,9 @@ void print_head(const RunAnswer& shown, int columns) {
   if (const std::string from = shown.meta_value("weights"); from != "?") {
     print_lines(wrapped(fmt::format("weights from {}", from), columns, "  "));
   }
+  if (const std::string from = shown.meta_value("optimizer_from"); from != "?") {
+    print_lines(wrapped(fmt::format("optimizer's state from {}", from), columns, "  "));
+  }
   print_modes(shown, columns);
   if (shown.steps.empty()) return;
   print_lines(wrapped(

@@ -1,5 +1,7 @@
 #include "cli/state_weights.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "cli/program.h"
 
@@ -24,10 +26,33 @@ Result<std::unique_ptr<StateWeights>> StateWeights::open(const std::string& dire
       new StateWeights(directory, std::move(store), std::move(reader)));
 }
 
-Status StateWeights::read(std::int64_t first, std::int64_t count,
+Status StateWeights::read_weights(std::int64_t first, std::int64_t count,
+                                  const weights::TakeElements& take) {
+  return read(kMasterWeights, first, count, take);
+}
+
+Status StateWeights::read_moments(std::int64_t first, std::int64_t count,
+                                  const weights::TakeElements& take) {
+  const std::int64_t of_each = store_->layout().geometry().parameter_count;
+  const std::int64_t end = first + count;
+  while (first < end) {
+    const std::int64_t array = first / of_each;
+    const std::int64_t part = std::min(end, (array + 1) * of_each) - first;
+    RETURN_IF_ERROR(read(kMasterWeights + 1 + static_cast<std::int32_t>(array),
+                         first - array * of_each, part, take));
+    first += part;
+  }
+  return ok_status();
+}
+
+Status StateWeights::read(std::int32_t variable, std::int64_t first, std::int64_t count,
                           const weights::TakeElements& take) {
+  if (variable != variable_) {
+    variable_ = variable;
+    next_ = 0;
+  }
   CHECK_EQ(first, next_);
-  return reader_.read(kMasterWeights, first, count,
+  return reader_.read(variable, first, count,
                       [this, &take](std::span<const float> values) -> Status {
                         RETURN_IF_ERROR(check(values));
                         return take(values);
@@ -46,7 +71,9 @@ Status StateWeights::check(std::span<const float> values) {
   checksummer_ = {};
   const state::SubgroupVersion& version =
       store_->committed().subgroups[static_cast<std::size_t>(index_of(subgroup))];
-  return found == version.checksums[kMasterWeights] ? ok_status() : Status(damaged(subgroup));
+  return found == version.checksums[static_cast<std::size_t>(variable_)]
+             ? ok_status()
+             : Status(damaged(subgroup));
 }
 
 Error StateWeights::damaged(SubgroupId subgroup) const {
@@ -58,9 +85,10 @@ Error StateWeights::damaged(SubgroupId subgroup) const {
                       directory_, step());
   }
   return make_error(ErrorCode::corrupt,
-                    "{}: the master weights of subgroup {} are not what was committed; `{} state "
-                    "{} --verify` lists all damage",
-                    directory_, index_of(subgroup), program(), directory_);
+                    "{}: the numbers of {} in subgroup {} are not what was committed; `{} state {} "
+                    "--verify` lists all damage",
+                    directory_, identity().variable_names[static_cast<std::size_t>(variable_)],
+                    index_of(subgroup), program(), directory_);
 }
 
 }  // namespace sluice::cli

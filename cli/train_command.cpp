@@ -41,6 +41,7 @@
 #include "core/tune/replanner.h"
 #include "core/weights/checkpoint.h"
 #include "core/weights/model_folder.h"
+#include "core/weights/optimizer_checkpoint.h"
 #include "hls/host/xrt_devices.h"
 #include "profiler/collect/collector.h"
 
@@ -155,6 +156,9 @@ class TrainCommand {
     session::RunRecording::Facts facts{.start = start(), .hardware = run_->hardware()};
     if (const auto& from = run_->origin().weights; from != nullptr) {
       facts.meta.push_back({"weights", from->folder()});
+    }
+    if (const auto& from = run_->origin().moments; from != nullptr) {
+      facts.meta.push_back({"optimizer_from", from->folder()});
     }
     RETURN_IF_ERROR(add_facts(facts.meta));
     const Status opened = recording_->open(run_->session(), facts);

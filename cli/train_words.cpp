@@ -12,6 +12,7 @@
 #include "core/train/trainer.h"
 #include "core/train/training_run.h"
 #include "core/weights/checkpoint.h"
+#include "core/weights/optimizer_checkpoint.h"
 
 namespace sluice::cli {
 
@@ -28,9 +29,16 @@ std::string TrainWords::header() const {
 
 std::string TrainWords::initial_state_words() const {
   const weights::Checkpoint* const from = run.origin().weights.get();
-  if (from == nullptr) return "the initial state";
-  return fmt::format("the initial state, weights from {} ({}),", from->folder(),
-                     from->description());
+  const weights::OptimizerCheckpoint* const moments = run.origin().moments.get();
+  std::string words = "the initial state";
+  if (from != nullptr) {
+    words += fmt::format(", weights from {} ({}),", from->folder(), from->description());
+  }
+  if (moments != nullptr) {
+    words += fmt::format("{} optimizer from {} ({}),", from == nullptr ? "," : "",
+                         moments->folder(), moments->description());
+  }
+  return words;
 }
 
 std::int64_t TrainWords::committed_step() const {

@@ -30,6 +30,7 @@ struct ExportArguments {
   std::string folder;
   std::string dtype = "fp32";
   std::string model;  // empty: what the run kept
+  bool has_optimizer = false;
 };
 
 struct NamedType {
@@ -47,6 +48,7 @@ class ExportCommand {
 
   Status run() {
     RETURN_IF_ERROR(check_folder());
+    RETURN_IF_ERROR(check_dtype());
     for (const NamedType& type : kNamedTypes) {
       if (type.word == arguments_.dtype) type_ = type;
     }
@@ -66,6 +68,17 @@ class ExportCommand {
                       "{}: is there already, and an export goes over nothing; name another folder "
                       "with -o, or move this one away",
                       arguments_.folder);
+  }
+
+  // Training goes on from master weights, and 16 bits are not those.
+  Status check_dtype() const {
+    if (!arguments_.has_optimizer || arguments_.dtype == "fp32") return ok_status();
+    return make_error(
+        ErrorCode::config,
+        "--optimizer goes with --dtype fp32, and not {}: the optimizer's arrays go on "
+        "from the master weights, which only fp32 has; leave --dtype out, or export "
+        "the {} weights without --optimizer to another folder",
+        arguments_.dtype, arguments_.dtype);
   }
 
   // A state holds numbers; which model they are of stands beside it.
@@ -96,7 +109,19 @@ class ExportCommand {
     files.type = type_.type;
     ASSIGN_OR_RETURN(files.config, config());
     if (!source_.empty()) files.carried = weights::carried_files(source_);
+    if (arguments_.has_optimizer) files.optimizer = optimizer_arrays();
     return files;
+  }
+
+  weights::OptimizerArrays optimizer_arrays() const {
+    const state::StateIdentity& identity = state_->identity();
+    const std::vector<std::string>& names = identity.variable_names;
+    return {identity.optimizer,
+            state_->optimizer_step(),
+            {names.begin() + 1, names.end()},  // behind the master weights
+            [this](std::int64_t first, std::int64_t count, const weights::TakeElements& take) {
+              return state_->read_moments(first, count, take);
+            }};
   }
 
   // The one that the run was begun from, or one made of the shape.
@@ -117,7 +142,7 @@ class ExportCommand {
     const auto written = weights::write_checkpoint(
         files, shape_,
         [this](std::int64_t first, std::int64_t count, const weights::TakeElements& take) {
-          return state_->read(first, count, take);
+          return state_->read_weights(first, count, take);
         },
         [&progress](std::int64_t done, std::int64_t total) {
           progress.show(static_cast<double>(done) / static_cast<double>(total),
@@ -128,14 +153,26 @@ class ExportCommand {
         });
     progress.finish();
     RETURN_IF_ERROR(written);
-    print_lines(wrapped(
-        fmt::format("{}: the weights of step {} of {}, {} parameters as {}, {} in {} file{}",
-                    arguments_.folder, state_->step(), shape_.name,
-                    format_count(static_cast<double>(shape_.flat_layout().parameter_count)),
-                    arguments_.dtype, format_bytes(written->size_bytes), written->file_count,
-                    written->file_count == 1 ? "" : "s"),
-        terminal_columns(), "  "));
+    print_lines(wrapped(summary(*written), terminal_columns(), "  "));
     return ok_status();
+  }
+
+  std::string summary(const weights::WrittenCheckpoint& written) const {
+    const auto files = [](std::int64_t size_bytes, std::size_t count) {
+      return fmt::format("{} in {} file{}", format_bytes(size_bytes), count, count == 1 ? "" : "s");
+    };
+    const std::string text =
+        fmt::format("{}: the weights of step {} of {}, {} parameters as {}, {}", arguments_.folder,
+                    state_->step(), shape_.name,
+                    format_count(static_cast<double>(shape_.flat_layout().parameter_count)),
+                    arguments_.dtype, files(written.size_bytes, written.file_count));
+    if (!arguments_.has_optimizer) return text;
+    return text + fmt::format(
+                      "; the state of {} after {} update{}, {}. The fp32 weights are the master "
+                      "weights: they and the state go on together",
+                      state_->identity().optimizer, state_->optimizer_step(),
+                      state_->optimizer_step() == 1 ? "" : "s",
+                      files(written.optimizer_bytes, written.optimizer_file_count));
   }
 
   const ExportArguments& arguments_;
@@ -166,13 +203,17 @@ void add_weights_command(CLI::App& app, int& exit_code) {
                    "bf16, fp16 or fp32; fp32 is what the state has, the others are rounded")
       ->capture_default_str()
       ->check(CLI::IsMember(words));
+  of_export->add_flag("--optimizer", arguments->has_optimizer,
+                      "also the optimizer's arrays, as optimizer.safetensors with torch's names; a "
+                      "new run begins with them by --set optimizer_state=FOLDER");
   of_export->add_option("--model", arguments->model,
                         "the model that the state was trained as, where the run has kept none: a "
                         "model file, or a folder of Hugging Face's");
   of_export->footer(
       "Examples:\n"
       "  sluice weights export out/tiny -o tiny-hf\n"
-      "  sluice weights export out/tiny/snapshots/step-100 -o tiny-hf --dtype bf16");
+      "  sluice weights export out/tiny/snapshots/step-100 -o tiny-hf --dtype bf16\n"
+      "  sluice weights export out/tiny -o tiny-hf --optimizer");
   of_export->callback([arguments, &exit_code] {
     install_interrupt_handler();
     const Status status = ExportCommand(*arguments).run();

@@ -11,8 +11,10 @@
 
 namespace sluice::offload {
 
-// Fills `out` with the initial values of the flat parameters from `first` on. An error ends the
-// creation of the state.
-using FillInitial = std::function<Status(std::int64_t first, std::span<float> out)>;
+// Fills `out`, which has zeros, with the initial values of a variable's flat array from `first` on:
+// variable 0 is the master weights, and the others are the optimizer's, in its order. An error ends
+// the creation of the state.
+using FillInitial =
+    std::function<Status(std::int32_t variable, std::int64_t first, std::span<float> out)>;
 
 }  // namespace sluice::offload

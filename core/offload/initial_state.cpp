@@ -180,11 +180,10 @@ runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const F
           label_of(stages::Stage::create_state, subgroup), count,
           [this, &fill, &checksummer, bounce, v, flat_first, count, is_in_memory]() -> Status {
             const std::span<float> values = floats_of(bounce, count);
-            // All but the weights, and padding: what is written, of a buffer that may be far
-            // larger.
+            // Padding as well, and no more than what is written of a buffer that may be far larger.
             std::memset(bounce.data(), 0,
                         static_cast<std::size_t>(round_up(count * 4, kPageBytes)));
-            if (v == 0) RETURN_IF_ERROR(fill(flat_first, values));
+            RETURN_IF_ERROR(fill(v, flat_first, values));
             if (v == 0 && is_in_memory) {
               optimizer::put_parameters(values.data(),
                                         parts_.parameters.subspan(flat_first, count));

@@ -107,8 +107,9 @@ Status Session::Schedule::open_all() {
   } else {
     state::TrainingPosition position;
     position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
-    const offload::FillInitial fill = [this](std::int64_t first, std::span<float> out) {
-      tensors_.fill(first, out);
+    const offload::FillInitial fill = [this](std::int32_t variable, std::int64_t first,
+                                             std::span<float> out) {
+      if (variable == 0) tensors_.fill(first, out);
       return ok_status();
     };
     RETURN_IF_ERROR(run_->begin(recipe_, fill, position, {}));

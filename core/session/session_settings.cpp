@@ -11,9 +11,10 @@ namespace sluice::session {
 namespace {
 
 // Settings whose work a session does not do; left as they are, they ask for none.
-constexpr std::array kNotInSessions = {
-    "device",      "backend",          "gradient_work",   "overlap",     "parameter_tier",
-    "activations", "shard_parameters", "shard_gradients", "shard_state", "replan"};
+constexpr std::array kNotInSessions = {"device",           "backend",         "gradient_work",
+                                       "overlap",          "parameter_tier",  "activations",
+                                       "shard_parameters", "shard_gradients", "shard_state",
+                                       "replan",           "optimizer_state"};
 
 std::string rates_text(std::span<const GroupRates> groups) {
   std::string text;

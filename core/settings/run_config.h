@@ -68,6 +68,7 @@ struct RunFiles {
   std::string database;         // empty: OUTPUT/run.db
   StatePlaces state_places;     // no setting: OUTPUT/rank-2/state, or state_dir/rank-2
   TextFormat text_format = TextFormat::automatic;
+  std::string optimizer_state;  // folder that a new state's arrays begin with; empty: at zero
 };
 
 struct BatchConfig {

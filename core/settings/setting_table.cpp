@@ -52,6 +52,9 @@ const Setting kSettings[] = {
      "Name of the run; by default that of the file, without .toml."},
     {"model", "run", origin, path, AT(files.model), kNone, "",
      "Model file: the shape of the model; or a folder of Hugging Face's, with its weights.", true},
+    {"optimizer_state", "run", own, path, AT(files.optimizer_state), kNone, "",
+     "Folder with optimizer.safetensors, whose moments a new state begins with (docs/weights.md); "
+     "by default they begin at zero."},
     {"platform", "run", own, path, AT(files.platform), kNone, "",
      "Platform file: devices, links and engines.", true},
     {"text", "run", origin, path, AT(files.text), kNone, "",

@@ -3,33 +3,71 @@
 #include "core/plan/run_plan.h"
 #include "core/shard/share.h"
 #include "core/weights/checkpoint.h"
+#include "core/weights/optimizer_checkpoint.h"
 
 namespace sluice::train {
+
+namespace {
+
+// The state's arrays behind the master weights, which are the first.
+std::span<const char* const> moments_of(const plan::RunPlan& plan) {
+  return optimizer::rule_info(plan.config.update.rule).state_names.subspan(1);
+}
+
+}  // namespace
 
 Result<RunOrigin> RunOrigin::of_new_state(const plan::RunPlan& plan) {
   RunOrigin origin;
   ASSIGN_OR_RETURN(std::optional<weights::Checkpoint> found,
                    weights::open_checkpoint(plan.config.files.model, plan.shape));
   if (found) origin.weights = std::make_shared<const weights::Checkpoint>(*std::move(found));
+  const std::string& folder = plan.config.files.optimizer_state;
+  if (folder.empty()) return origin;
+  if (origin.weights == nullptr) {
+    return make_error(ErrorCode::config,
+                      "optimizer_state={}: moments go on from the weights that they were made "
+                      "with, and those of {} are of the seed; set model= to the folder with the "
+                      "weights, or leave optimizer_state out",
+                      folder, plan.config.files.model);
+  }
+  ASSIGN_OR_RETURN(weights::OptimizerCheckpoint moments,
+                   weights::OptimizerCheckpoint::open(
+                       folder, {.shape = plan.shape,
+                                .optimizer = optimizer::rule_info(plan.config.update.rule).name,
+                                .arrays = moments_of(plan)}));
+  origin.moments = std::make_shared<const weights::OptimizerCheckpoint>(std::move(moments));
   return origin;
 }
 
-session::Fact RunOrigin::fact() const {
+std::vector<session::Fact> RunOrigin::facts() const {
   const std::string from = weights == nullptr ? "of the seed"
                                               : fmt::format("{}, {:016x}", weights->description(),
                                                             weights->fingerprint());
-  return {"weights", from, settings::Decides::together};
+  std::vector<session::Fact> facts = {{"weights", from, settings::Decides::together}};
+  facts.push_back({"optimizer_state", moments == nullptr ? "zeros" : moments->description(),
+                   settings::Decides::together});
+  return facts;
 }
 
+std::int64_t RunOrigin::optimizer_step() const { return moments == nullptr ? 0 : moments->step(); }
+
 offload::FillInitial RunOrigin::fill(const plan::RunPlan& plan) const {
-  const auto of_model = [weights = weights, &plan](std::int64_t first, std::span<float> out) {
+  const auto of_weights = [weights = weights, &plan](std::int64_t first, std::span<float> out) {
     if (weights != nullptr) return weights->fill(first, out);
     model::fill_initial(plan.layout, static_cast<std::uint64_t>(plan.config.schedule.seed), first,
                         out);
     return ok_status();
   };
-  return [of_model, &plan](std::int64_t first, std::span<float> out) {
-    return shard::fill_held(plan.layout, plan.share.state, first, out, of_model);
+  return [of_weights, moments = moments, &plan](std::int32_t variable, std::int64_t first,
+                                                std::span<float> out) -> Status {
+    const model::FlatLayout& held = plan.share.state;
+    if (variable == 0) return shard::fill_held(plan.layout, held, first, out, of_weights);
+    if (moments == nullptr) return ok_status();
+    const auto array = static_cast<std::size_t>(variable) - 1;
+    const auto of_array = [&moments, array](std::int64_t from, std::span<float> part) {
+      return moments->fill(array, from, part);
+    };
+    return shard::fill_held(plan.layout, held, first, out, of_array);
   };
 }
 

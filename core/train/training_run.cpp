@@ -84,7 +84,7 @@ Result<OpenRunRequest> TrainingRun::plan_own(const Request& request) {
   // A state that there is has its weights, and where they came from may be gone.
   if (request.start == StartFrom::new_state) {
     ASSIGN_OR_RETURN(origin_, RunOrigin::of_new_state(plan));
-    recipe_.push_back(origin_.fact());
+    for (session::Fact& fact : origin_.facts()) recipe_.push_back(std::move(fact));
   }
   const model::ModelFactory& factory = *request.factory;
   ASSIGN_OR_RETURN(planned.memory,
@@ -191,7 +191,9 @@ Status TrainingRun::prepare(StartFrom start) {
     RETURN_IF_ERROR(session_->load_parameters(stops_));
     return step_->share_parameters();
   }
-  RETURN_IF_ERROR(session_->begin(recipe_, origin_.fill(plan()), first_position(config()), stops_));
+  state::TrainingPosition position = first_position(config());
+  position.optimizer_step = origin_.optimizer_step();
+  RETURN_IF_ERROR(session_->begin(recipe_, origin_.fill(plan()), position, stops_));
   return step_->share_parameters();
 }
 

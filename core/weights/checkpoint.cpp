@@ -4,7 +4,6 @@
 #include <cstring>
 #include <set>
 
-#include "base/check.h"
 #include "base/fnv.h"
 #include "core/weights/checkpoint_index.h"
 #include "core/weights/model_folder.h"
@@ -78,24 +77,7 @@ Status Checkpoint::check_tied(const model::ModelShape& shape) const {
 }
 
 Status Checkpoint::fill(std::int64_t first, std::span<float> out) const {
-  const std::int64_t end = first + std::ssize(out);
-  CHECK_GE(first, 0);
-  CHECK_LE(end, layout_.parameter_count);
-  if (out.empty()) return ok_status();
-  const auto behind = std::upper_bound(
-      layout_.tensors.begin(), layout_.tensors.end(), first,
-      [](std::int64_t element, const model::TensorInfo& info) { return element < info.first; });
-  for (auto t = static_cast<std::size_t>(behind - layout_.tensors.begin()) - 1;
-       t < layout_.tensors.size() && layout_.tensors[t].first < end; ++t) {
-    const model::TensorInfo& info = layout_.tensors[t];
-    const std::int64_t low = std::max(first, info.first);
-    const std::int64_t high = std::min(end, info.first + info.count);
-    const std::span<float> part =
-        out.subspan(static_cast<std::size_t>(low - first), static_cast<std::size_t>(high - low));
-    const TensorPlace& place = match_.places[t];
-    RETURN_IF_ERROR(place.file->read(*place.tensor, low - info.first, part));
-  }
-  return ok_status();
+  return read_elements(layout_, match_.places, first, out);
 }
 
 std::string Checkpoint::description() const {

@@ -84,8 +84,9 @@ Status check_as_indexed(const SafetensorsFile& file, const std::string& name,
   return ok_status();
 }
 
-Result<std::vector<SafetensorsFile>> open_pieces(const std::string& folder) {
-  const std::string index = folder + "/" + kIndexFile;
+Result<std::vector<SafetensorsFile>> open_pieces(const std::string& folder,
+                                                 const std::string& index_name) {
+  const std::string index = folder + "/" + index_name;
   ASSIGN_OR_RETURN(const FileOfTensor files, read_index(index));
   std::set<std::string> names;
   for (const auto& [tensor, file] : files) names.insert(file);
@@ -112,22 +113,30 @@ bool is_there(const std::string& path) {
 
 }  // namespace
 
-Result<std::vector<SafetensorsFile>> open_weights(const std::string& folder) {
-  const bool has_whole = is_there(folder + "/" + kWeightsFile);
-  const bool has_index = is_there(folder + "/" + kIndexFile);
+std::string whole_file(const std::string& stem) { return stem + ".safetensors"; }
+std::string index_file(const std::string& stem) { return stem + ".safetensors.index.json"; }
+
+Result<std::vector<SafetensorsFile>> open_tensors(const std::string& folder,
+                                                  const std::string& stem) {
+  const std::string whole_name = whole_file(stem);
+  const bool has_whole = is_there(folder + "/" + whole_name);
+  const bool has_index = is_there(folder + "/" + index_file(stem));
   if (has_whole && has_index) {
     return make_error(ErrorCode::config,
-                      "{}: has {} and {}; which of them are the weights? Move the other away",
-                      folder, kWeightsFile, kIndexFile);
+                      "{}: has {} and {}; which of them is the one to read? Move the other away",
+                      folder, whole_name, index_file(stem));
   }
-  if (has_index) return open_pieces(folder);
+  if (has_index) return open_pieces(folder, index_file(stem));
   std::vector<SafetensorsFile> files;
-  if (!has_whole) {
-    RETURN_IF_ERROR(check_no_other_weights(folder));
-    return files;
-  }
-  ASSIGN_OR_RETURN(SafetensorsFile whole, SafetensorsFile::open(folder + "/" + kWeightsFile));
+  if (!has_whole) return files;
+  ASSIGN_OR_RETURN(SafetensorsFile whole, SafetensorsFile::open(folder + "/" + whole_name));
   files.push_back(std::move(whole));
+  return files;
+}
+
+Result<std::vector<SafetensorsFile>> open_weights(const std::string& folder) {
+  ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, open_tensors(folder, kWeightsStem));
+  if (files.empty()) RETURN_IF_ERROR(check_no_other_weights(folder));
   return files;
 }
 

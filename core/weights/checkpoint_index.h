@@ -11,6 +11,7 @@
 
 namespace sluice::weights {
 
+inline constexpr const char* kWeightsStem = "model";
 inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kIndexFile = "model.safetensors.index.json";
 inline constexpr const char* kConfigFile = "config.json";
@@ -19,5 +20,12 @@ inline constexpr const char* kConfigFile = "config.json";
 // nothing here reads; an index and a whole file beside each other; an index that names a file
 // outside the folder, or one that is missing; a tensor in another file than the index says.
 Result<std::vector<SafetensorsFile>> open_weights(const std::string& folder);
+
+// The same of STEM.safetensors or the pieces of STEM.safetensors.index.json; none: there is
+// neither.
+std::string whole_file(const std::string& stem);
+std::string index_file(const std::string& stem);
+Result<std::vector<SafetensorsFile>> open_tensors(const std::string& folder,
+                                                  const std::string& stem);
 
 }  // namespace sluice::weights

@@ -1,21 +1,29 @@
 #pragma once
 // Flat parameters as a folder that Hugging Face's AutoModel opens: safetensors, in pieces with an
-// index where one file would be too large, config.json, and files that are carried along.
+// index where one file would be too large, config.json, and files that are carried along. With
+// them, where asked for, the optimizer's arrays as optimizer.safetensors.
 //
 // Thread contract: a free function; blocks on the drives.
 
-#include <functional>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/model/model_shape.h"
-#include "core/weights/safetensors.h"
+#include "core/weights/tensor_writer.h"
 
 namespace sluice::weights {
 
 // Hugging Face's own limit: pieces of 5 GB.
 inline constexpr std::int64_t kPieceBytes = 5'000'000'000;
+
+// The arrays of an optimizer's state but for the master weights.
+struct OptimizerArrays {
+  std::string optimizer;            // its name: "adamw"
+  std::int64_t step = 0;            // updates that it has made
+  std::vector<std::string> arrays;  // the state's names: "exp_avg"
+  ReadElements read;                // of their elements, one array behind the other
+};
 
 struct CheckpointFiles {
   std::string folder;
@@ -23,19 +31,15 @@ struct CheckpointFiles {
   std::string config;                // the text of config.json
   std::vector<std::string> carried;  // paths of files that are copied as they are
   std::int64_t piece_bytes = kPieceBytes;
+  std::optional<OptimizerArrays> optimizer = std::nullopt;
 };
 
 struct WrittenCheckpoint {
-  std::int64_t size_bytes = 0;  // of the tensors
+  std::int64_t size_bytes = 0;  // of the weights
   std::size_t file_count = 0;   // that hold them
+  std::int64_t optimizer_bytes = 0;
+  std::size_t optimizer_file_count = 0;
 };
-
-// Hands flat elements [first, first + count) to `take`, piece by piece in order.
-using TakeElements = std::function<Status(std::span<const float>)>;
-using ReadElements =
-    std::function<Status(std::int64_t first, std::int64_t count, const TakeElements& take)>;
-// Told of bytes of tensors that are written, of all; an error ends the writing.
-using OnWritten = std::function<Status(std::int64_t done_bytes, std::int64_t total_bytes)>;
 
 // The folder appears as a whole, durable, or not at all: it is written beside its place and
 // renamed. Errors: ErrorCode::config where it is there already, or a number is too large for the

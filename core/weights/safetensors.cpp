@@ -65,11 +65,10 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string& path) {
   ASSIGN_OR_RETURN(io::File file, io::File::open(path, {.access = io::FileAccess::read_only,
                                                         .caching = io::Caching::buffered}));
   ASSIGN_OR_RETURN(const std::int64_t file_bytes, file.size_bytes());
-  ASSIGN_OR_RETURN(const std::string header, read_header(file, file_bytes));
-  const std::int64_t data_begin = kLengthBytes + std::ssize(header);
-  ASSIGN_OR_RETURN(std::vector<StoredTensor> tensors,
-                   parse_header(header, data_begin, file_bytes, path));
-  return SafetensorsFile(std::move(file), std::move(tensors));
+  ASSIGN_OR_RETURN(const std::string text, read_header(file, file_bytes));
+  ASSIGN_OR_RETURN(Header header,
+                   parse_header(text, kLengthBytes + std::ssize(text), file_bytes, path));
+  return SafetensorsFile(std::move(file), std::move(header));
 }
 
 Result<ElementType> SafetensorsFile::type_of(const StoredTensor& tensor) const {

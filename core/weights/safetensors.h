@@ -24,7 +24,8 @@ class SafetensorsFile {
   static Result<SafetensorsFile> open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
-  const std::vector<StoredTensor>& tensors() const { return tensors_; }  // in order of their bytes
+  const std::vector<StoredTensor>& tensors() const { return header_.tensors; }  // by their bytes
+  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
 
   // Elements [first, first + out.size()) of the tensor, widened without a loss. Takes no memory
   // beside `out`. Errors: ErrorCode::unsupported for a dtype that is none of ElementType.
@@ -32,11 +33,11 @@ class SafetensorsFile {
   Result<ElementType> type_of(const StoredTensor& tensor) const;
 
  private:
-  SafetensorsFile(io::File file, std::vector<StoredTensor> tensors)
-      : file_(std::move(file)), tensors_(std::move(tensors)) {}
+  SafetensorsFile(io::File file, Header header)
+      : file_(std::move(file)), header_(std::move(header)) {}
 
   io::File file_;
-  std::vector<StoredTensor> tensors_;
+  Header header_;
 };
 
 }  // namespace sluice::weights

@@ -122,16 +122,20 @@ Result<StoredTensor> tensor_of(const Entry& entry, std::int64_t data_begin) {
   return tensor;
 }
 
-Status check_metadata(const json& metadata, const std::string& path) {
+Result<std::map<std::string, std::string>> metadata_of(const json& metadata,
+                                                       const std::string& path) {
+  std::map<std::string, std::string> texts;
   if (!metadata.is_object()) {
     return make_error(ErrorCode::corrupt, "{}: __metadata__ is no object of texts", path);
   }
   for (const auto& [key, value] : metadata.items()) {
-    if (value.is_string()) continue;
-    return make_error(ErrorCode::corrupt, "{}: __metadata__: '{}' is no text", path,
-                      shortened(key));
+    if (!value.is_string()) {
+      return make_error(ErrorCode::corrupt, "{}: __metadata__: '{}' is no text", path,
+                        shortened(key));
+    }
+    texts[key] = value.get<std::string>();
   }
-  return ok_status();
+  return texts;
 }
 
 // No overlap, no hole, no byte left over.
@@ -170,13 +174,14 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-Result<std::vector<StoredTensor>> parse_header(std::string_view text, std::int64_t data_begin,
-                                               std::int64_t file_bytes, const std::string& path) {
-  ASSIGN_OR_RETURN(const json header, parse_json(text, {path, kLengthBytes}));
-  std::vector<StoredTensor> tensors;
-  for (const auto& [name, fields] : header.items()) {
+Result<Header> parse_header(std::string_view text, std::int64_t data_begin, std::int64_t file_bytes,
+                            const std::string& path) {
+  ASSIGN_OR_RETURN(const json object, parse_json(text, {path, kLengthBytes}));
+  Header header;
+  std::vector<StoredTensor>& tensors = header.tensors;
+  for (const auto& [name, fields] : object.items()) {
     if (name == "__metadata__") {
-      RETURN_IF_ERROR(check_metadata(fields, path));
+      ASSIGN_OR_RETURN(header.metadata, metadata_of(fields, path));
       continue;
     }
     ASSIGN_OR_RETURN(StoredTensor tensor, tensor_of({path, name, fields}, data_begin));
@@ -186,7 +191,7 @@ Result<std::vector<StoredTensor>> parse_header(std::string_view text, std::int64
     return std::pair(a.offset_bytes, a.size_bytes) < std::pair(b.offset_bytes, b.size_bytes);
   });
   RETURN_IF_ERROR(check_cover(tensors, data_begin, file_bytes, path));
-  return tensors;
+  return header;
 }
 
 }  // namespace sluice::weights

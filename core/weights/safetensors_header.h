@@ -11,6 +11,7 @@
 // Thread contract: plain data and free functions.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,10 +33,15 @@ struct StoredTensor {
   std::int64_t element_count() const;
 };
 
-// The tensors in the order of their bytes. `data_begin` is the offset of the first of them in the
+struct Header {
+  std::vector<StoredTensor> tensors;  // in the order of their bytes
+  std::map<std::string, std::string> metadata;
+};
+
+// `data_begin` is the offset of the first of them in the
 // file, and the file ends at `file_bytes`. Errors (ErrorCode::corrupt) name the byte or the tensor.
-Result<std::vector<StoredTensor>> parse_header(std::string_view json, std::int64_t data_begin,
-                                               std::int64_t file_bytes, const std::string& path);
+Result<Header> parse_header(std::string_view json, std::int64_t data_begin, std::int64_t file_bytes,
+                            const std::string& path);
 
 // "[48, 16]".
 std::string shape_text(const std::vector<std::int64_t>& shape);

@@ -1,7 +1,8 @@
 #include "core/weights/tensor_match.h"
 
-#include <map>
+#include <algorithm>
 
+#include "base/check.h"
 #include "base/nearest.h"
 #include "core/weights/tensor_names.h"
 
@@ -9,8 +10,6 @@ namespace sluice::weights {
 namespace {
 
 constexpr std::size_t kNamedMax = 5;
-
-using Found = std::map<std::string, TensorPlace>;  // by the layout's names
 
 // "a, b and 3 more".
 std::string listed(const std::vector<std::string>& names) {
@@ -22,8 +21,8 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-Result<Found> find_all(std::span<const SafetensorsFile> files, model::Family family) {
-  Found found;
+Result<PlacesByName> find_all(std::span<const SafetensorsFile> files, model::Family family) {
+  PlacesByName found;
   for (const SafetensorsFile& file : files) {
     for (const StoredTensor& tensor : file.tensors()) {
       const std::string name = name_in_layout(family, tensor.name);
@@ -39,28 +38,20 @@ Result<Found> find_all(std::span<const SafetensorsFile> files, model::Family fam
   return found;
 }
 
-// Missing and left-over names, each with the nearest of the other kind.
-Status check_names(const Found& found, const model::ModelShape& shape,
+Status check_names(const PlacesByName& found, const model::ModelShape& shape,
                    const model::FlatLayout& layout, const std::string& folder) {
-  std::vector<std::string> missing;
-  Found rest = found;
+  PlacesByName in_files;  // both sides by their names in the files
+  for (const auto& [name, place] : found) in_files[name_in_files(shape.family, name)] = place;
+  std::vector<std::string> wanted;
   for (const model::TensorInfo& info : layout.tensors) {
-    if (rest.erase(info.name) == 0) missing.push_back(name_in_files(shape.family, info.name));
+    wanted.push_back(name_in_files(shape.family, info.name));
   }
-  if (missing.empty() && rest.empty()) return ok_status();
-  std::vector<std::string> surplus;
-  for (const auto& [name, place] : rest) surplus.push_back(place.tensor->name);
-  const std::string hint = missing.empty() ? "" : did_you_mean(missing.front(), surplus);
-  std::string text;
-  if (!missing.empty()) text = fmt::format("{} missing{}", listed(missing), hint);
-  if (!surplus.empty()) {
-    text +=
-        fmt::format("{}{} of no tensor of the model", text.empty() ? "" : "; ", listed(surplus));
-  }
+  const std::string difference = name_difference(in_files, wanted);
+  if (difference.empty()) return ok_status();
   return make_error(ErrorCode::config,
                     "{}: the weights are not those of the model that {} tells of ({}, {} "
                     "tensors): {}",
-                    folder, "config.json", shape.name, layout.tensors.size(), text);
+                    folder, "config.json", shape.name, layout.tensors.size(), difference);
 }
 
 Status check_tensor(const TensorPlace& place, const model::TensorInfo& info,
@@ -77,10 +68,52 @@ Status check_tensor(const TensorPlace& place, const model::TensorInfo& info,
 
 }  // namespace
 
+// Missing and left-over names, with the nearest of the other kind.
+std::string name_difference(const PlacesByName& found, std::span<const std::string> wanted) {
+  std::vector<std::string> missing;
+  PlacesByName rest = found;
+  for (const std::string& name : wanted) {
+    if (rest.erase(name) == 0) missing.push_back(name);
+  }
+  std::vector<std::string> surplus;
+  for (const auto& [name, place] : rest) surplus.push_back(place.tensor->name);
+  std::string text;
+  if (!missing.empty()) {
+    text = fmt::format("{} missing{}", listed(missing), did_you_mean(missing.front(), surplus));
+  }
+  if (!surplus.empty()) {
+    text +=
+        fmt::format("{}{} of no tensor of the model", text.empty() ? "" : "; ", listed(surplus));
+  }
+  return text;
+}
+
+Status read_elements(const model::FlatLayout& layout, std::span<const TensorPlace> places,
+                     std::int64_t first, std::span<float> out) {
+  const std::int64_t end = first + std::ssize(out);
+  CHECK_GE(first, 0);
+  CHECK_LE(end, layout.parameter_count);
+  if (out.empty()) return ok_status();
+  const auto behind = std::upper_bound(
+      layout.tensors.begin(), layout.tensors.end(), first,
+      [](std::int64_t element, const model::TensorInfo& info) { return element < info.first; });
+  for (auto t = static_cast<std::size_t>(behind - layout.tensors.begin()) - 1;
+       t < layout.tensors.size() && layout.tensors[t].first < end; ++t) {
+    const model::TensorInfo& info = layout.tensors[t];
+    const std::int64_t low = std::max(first, info.first);
+    const std::int64_t high = std::min(end, info.first + info.count);
+    const std::span<float> part =
+        out.subspan(static_cast<std::size_t>(low - first), static_cast<std::size_t>(high - low));
+    const TensorPlace& place = places[t];
+    RETURN_IF_ERROR(place.file->read(*place.tensor, low - info.first, part));
+  }
+  return ok_status();
+}
+
 Result<TensorMatch> match_tensors(std::span<const SafetensorsFile> files,
                                   const model::ModelShape& shape, const model::FlatLayout& layout,
                                   const std::string& folder) {
-  ASSIGN_OR_RETURN(Found found, find_all(files, shape.family));
+  ASSIGN_OR_RETURN(PlacesByName found, find_all(files, shape.family));
   TensorMatch match;
   const bool is_tied = !shape.has_own_output_table();
   const auto copy = found.find(std::string(kOutputTable));

@@ -4,7 +4,9 @@
 //
 // Thread contract: free functions.
 
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/model/model_shape.h"
@@ -17,6 +19,8 @@ struct TensorPlace {
   const StoredTensor* tensor = nullptr;
 };
 
+using PlacesByName = std::map<std::string, TensorPlace>;
+
 struct TensorMatch {
   std::vector<TensorPlace> places;  // in the order of the layout's tensors
   // An output table of a model whose output table is the token table; it must be the same.
@@ -28,5 +32,13 @@ struct TensorMatch {
 Result<TensorMatch> match_tensors(std::span<const SafetensorsFile> files,
                                   const model::ModelShape& shape, const model::FlatLayout& layout,
                                   const std::string& folder);
+
+// How the names that were found differ from the wanted ones, as a text; empty: they do not.
+std::string name_difference(const PlacesByName& found, std::span<const std::string> wanted);
+
+// Flat elements [first, first + out.size()) of tensors that lie at `places`, in the layout's order,
+// widened to fp32. Takes no memory beside `out`. Errors: those of the files.
+Status read_elements(const model::FlatLayout& layout, std::span<const TensorPlace> places,
+                     std::int64_t first, std::span<float> out);
 
 }  // namespace sluice::weights

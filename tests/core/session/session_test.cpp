@@ -223,9 +223,9 @@ TEST_CASE("another set of tensors, and settings that a session lacks, are refuse
   other.tensors[0].shape = {4};
   CHECK_THAT(Session::open(other).error().message(), Catch::Contains("was begun with tensors="));
   const TestFolder empty;
-  for (const char* setting :
-       {"overlap=exact", "parameter_tier=storage", "buffer=3", "subgroup_elements=5000",
-        "device=soft", "backend=xrt", "replan=true", "shard_state=2x1"}) {
+  for (const char* setting : {"overlap=exact", "parameter_tier=storage", "buffer=3",
+                              "subgroup_elements=5000", "device=soft", "backend=xrt", "replan=true",
+                              "shard_state=2x1", "optimizer_state=moments"}) {
     INFO(setting);
     const auto refused = Session::open(request_in(empty.path(), {setting}));
     REQUIRE_FALSE(refused.ok());

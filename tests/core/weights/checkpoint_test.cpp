@@ -233,7 +233,7 @@ TEST_CASE("weights in another form are refused, and a configuration alone is a m
   std::filesystem::remove(path + "/pytorch_model.bin");
   copy_folder(fixture("qwen3_bf16_sharded"), folder.file("both"));
   write_bytes(folder.file("both/model.safetensors"), "x");
-  CHECK_THAT(refusal(folder.file("both")), Contains("which of them are the weights"));
+  CHECK_THAT(refusal(folder.file("both")), Contains("which of them is the one to read"));
 }
 
 }  // namespace sluice::weights
