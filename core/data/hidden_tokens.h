@@ -1,7 +1,7 @@
 #pragma once
-// The masked objective of BERT (arXiv:1810.04805, section 3.1): of each window some tokens are
-// chosen by chance, and the model answers those. Of the chosen ones 80 % read as the mask, 10 % as
-// a token by chance, and 10 % as they are.
+// The masked objective of BERT (arXiv:1810.04805, section 3.1): chance chooses some tokens of each
+// window, and the model answers those. 80 % of the chosen ones read as the mask, 10 % as a token by
+// chance, and 10 % as they are.
 //
 // Chance is a function of a stream and a column, so that a window is hidden in the same way
 // wherever, and however often, it is made.

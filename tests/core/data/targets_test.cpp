@@ -6,6 +6,7 @@
 
 #include "base/split_mix.h"
 #include "core/data/sampler.h"
+#include "core/data/token_marks.h"
 #include "tests/core/data/files.h"
 #include "tests/core/data/foreign_tokens.h"
 
@@ -100,6 +101,38 @@ TEST_CASE("a window hides the same tokens whenever it is made, and others in the
     hidden.insert(columns);
   }
   CHECK(hidden.size() == 100);
+}
+
+// Tokens 0, 1, 2, ... of which every third is learnt.
+TokenFile marked_file(const TemporaryFolder& folder) {
+  std::vector<std::uint32_t> tokens;
+  std::vector<std::uint8_t> marks;
+  for (std::uint32_t i = 0; i < 2'000; ++i) {
+    tokens.push_back(i);
+    marks.push_back(i % 3 == 0 ? kLearnt : kDocumentBegins);
+  }
+  write_file(folder / "marked.tok", marked_tokens(tokens, 2, 2'000, marks));
+  return std::move(*TokenFile::open(folder / "marked.tok"));
+}
+
+TEST_CASE("a target is a learnt token: the next one, or a hidden one itself") {
+  const TemporaryFolder folder;
+  const TokenFile file = marked_file(folder);
+  const bool hides = GENERATE(false, true);
+  SamplerOptions options{.batch = 2, .sequence = 32};
+  if (hides) options.hidden = {.mask = 1'999, .vocabulary = 2'000, .share = 1};
+  Sampler sampler = *Sampler::make(&file, options);
+  const CopiedBatch batch(sampler.train_batch(6));
+  std::int32_t token = 0;  // number and value of the one at column i
+  for (std::size_t i = 0; i < batch.inputs.size(); ++i) {
+    if (!hides) token = batch.inputs[i];
+    if (hides) token = batch.targets[i] == kIgnoredTarget ? batch.inputs[i] : batch.targets[i];
+    const std::int32_t answer = hides ? token : token + 1;
+    CHECK(batch.targets[i] == (answer % 3 == 0 ? answer : kIgnoredTarget));
+  }
+  CHECK(batch.counted >= 20);
+  CHECK(batch.counted <= 22);
+  CHECK(*sampler.train_divisor(6, 1) == static_cast<double>(batch.counted));
 }
 
 TEST_CASE("the divisor is what a batch has of targets in the mean") {
