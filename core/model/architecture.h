@@ -80,11 +80,12 @@ struct NumberKey {
   std::int64_t largest = 0;      // generous; keeps products of extents inside 64 bits
   bool may_be_left_out = false;  // then 0, which stands for a number that follows from the others
 };
-struct RealKey {  // left out: what ModelShape has
+struct RealKey {
   const char* key = "";
   Place<double> place = nullptr;
   double least = 0;
   double largest = 0;
+  std::optional<double> left_out = {};  // what it is then; none: what ModelShape has
 };
 struct FlagKey {  // left out: false
   const char* key = "";
@@ -106,6 +107,8 @@ struct Architecture {
   const char* block_name = "";  // its layers are "BLOCK_NAME.0", "BLOCK_NAME.1", ...
   bool is_causal = true;        // attention looks back only
   bool is_trainable = false;    // core/model/library makes a model of it
+  // Why not of this shape, where that is so of some of them; null: of all.
+  const char* (*why_not_trainable)(const ModelShape& shape) = nullptr;
   OutputTable output_table = OutputTable::tied;
   Positions positions = Positions::table;
   // Tensors of the MLP's width that a block keeps: before and after gelu; or a gate, its silu,

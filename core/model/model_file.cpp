@@ -157,7 +157,8 @@ Result<ModelShape> read_shape(const toml::table& table, const std::string& path)
     ASSIGN_OR_RETURN(number.place(shape), read_number(table, number, path));
   }
   for (const RealKey& real : architecture.real_keys) {
-    ASSIGN_OR_RETURN(real.place(shape), read_real(table, real, real.place(shape), path));
+    const double left_out = real.left_out.value_or(real.place(shape));
+    ASSIGN_OR_RETURN(real.place(shape), read_real(table, real, left_out, path));
   }
   for (const FlagKey& flag : architecture.flag_keys) {
     ASSIGN_OR_RETURN(flag.place(shape), read_flag(table, flag, path));

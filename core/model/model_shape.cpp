@@ -54,7 +54,12 @@ Status ModelShape::check_sequence(std::int64_t asked) const {
 }
 
 Status check_trainable(const ModelShape& shape) {
-  if (architecture_of(shape).is_trainable) return ok_status();
+  const Architecture& own = architecture_of(shape);
+  if (own.is_trainable) {
+    const char* const why = own.why_not_trainable ? own.why_not_trainable(shape) : nullptr;
+    if (why == nullptr) return ok_status();
+    return make_error(ErrorCode::config, "model {}: {}", shape.name, why);
+  }
   std::vector<std::string> trainable;
   for (const Architecture* architecture : architectures()) {
     if (architecture->is_trainable) trainable.emplace_back(architecture->name);

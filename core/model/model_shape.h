@@ -77,19 +77,22 @@ struct ModelShape {
   std::int64_t patch = 0;  // side of a patch, pixels
   std::int64_t channels = 0;
   std::int64_t classes = 0;
-  // llama only; all else have 0 and false, since each of their heads has its own keys and values
-  // and an equal share of the width, and their MLP is four times as wide as the model.
+  // llama only, but for `ffn` and `norm_eps`, which bert has, too; all else have 0 and false, since
+  // each of their heads has its own keys and values and an equal share of the width.
   std::int64_t kv_heads = 0;  // heads of keys and values, each for heads / kv_heads queries
-  std::int64_t ffn = 0;       // width of the MLP
+  std::int64_t ffn = 0;       // width of the MLP; 0: four times as wide as the model
   std::int64_t head_dim = 0;  // width of a head; 0: hidden / heads
   bool tied_tables = false;   // the output table is the token table
   bool qkv_bias = false;      // queries, keys and values have a bias, as qwen2's
   bool o_bias = false;        // the product behind attention has one
   bool mlp_bias = false;      // those of the MLP have one
   bool qk_norm = false;       // each head of queries and keys goes through an RMSNorm, as qwen3's
-  double norm_eps = 1e-5;     // added to an RMSNorm's mean square
+  double norm_eps = 1e-5;     // added to an RMSNorm's mean square; bert: to a LayerNorm's variance
   Rotary rotary = {};
   SlidingWindow window = {};
+  // bert only.
+  bool masked_head = false;   // BertForMaskedLM's, without pooler and next-sentence answer
+  std::int64_t segments = 0;  // kinds of tokens; 0: two
 
   std::int64_t head_width() const { return head_dim > 0 ? head_dim : hidden / heads; }
   // The width of a token's queries, of its keys, and of its values.
@@ -101,6 +104,8 @@ struct ModelShape {
   // Whether the head's matrix is a table of the head alone, and not the token table or classes.
   bool has_own_output_table() const;
 
+  std::int64_t segment_count() const { return segments > 0 ? segments : 2; }
+
   FlatLayout flat_layout() const;
   bool is_causal() const;  // attention looks back only
 
@@ -108,7 +113,7 @@ struct ModelShape {
   Status check_sequence(std::int64_t asked) const;
 };
 
-// ErrorCode::config for the families that have no implementation that computes.
+// ErrorCode::config for the shapes that have no implementation that computes.
 Status check_trainable(const ModelShape& shape);
 
 // Errors name file, line and key, with the nearest right key.

@@ -73,7 +73,8 @@ Status Checkpoint::check_tied(const model::ModelShape& shape) const {
   return make_error(ErrorCode::config,
                     "{}: tensor {} {} from {}, and config.json ties the two (tie_word_embeddings): "
                     "set it to false to train both, or take {} out of the file",
-                    copy.file->path(), kOutputTable, how, tokens.tensor->name, kOutputTable);
+                    copy.file->path(), copy.tensor->name, how, tokens.tensor->name,
+                    copy.tensor->name);
 }
 
 Status Checkpoint::fill(std::int64_t first, std::span<float> out) const {

@@ -347,14 +347,46 @@ Status read_gpt2(Reading& at) {
   return ok_status();
 }
 
+// The arithmetic that is trained: an encoder's, with a table of positions and gelu by erf.
+Status check_bert(ConfigFields& fields) {
+  RETURN_IF_ERROR(check_class(fields, "BertForMaskedLM"));
+  RETURN_IF_ERROR(fields.only("is_decoder", false));
+  RETURN_IF_ERROR(fields.only("add_cross_attention", false));
+  RETURN_IF_ERROR(fields.only("position_embedding_type", "absolute"));
+  RETURN_IF_ERROR(fields.only("hidden_act", "gelu"));
+  return fields.only("tie_word_embeddings", true);
+}
+
+Status read_bert(Reading& at) {
+  RETURN_IF_ERROR(check_bert(at.fields));
+  at.keys.put("family", "bert");
+  RETURN_IF_ERROR(read_whole(at, "num_hidden_layers", "layers"));
+  RETURN_IF_ERROR(read_whole(at, "hidden_size", "hidden"));
+  RETURN_IF_ERROR(read_whole(at, "num_attention_heads", "heads"));
+  RETURN_IF_ERROR(read_whole(at, "max_position_embeddings", "sequence"));
+  RETURN_IF_ERROR(read_whole(at, "vocab_size", "vocabulary"));
+  RETURN_IF_ERROR(read_whole(at, "intermediate_size", "ffn"));
+  ASSIGN_OR_RETURN(const std::int64_t segments, at.fields.whole_or("type_vocab_size", 2));
+  ASSIGN_OR_RETURN(const double eps, at.fields.real_or("layer_norm_eps", 1e-12));
+  at.keys.put("segments", segments);
+  at.keys.put("norm_eps", eps);
+  at.keys.set("masked_head", true);
+  for (const char* field : {"hidden_dropout_prob", "attention_probs_dropout_prob"}) {
+    RETURN_IF_ERROR(note_dropout(at, field));
+  }
+  at.fields.pass_over("classifier_dropout");  // of another head
+  return ok_status();
+}
+
 Status read_model(Reading& at, const std::string& type, const json& config) {
   if (type == "llama") return read_llama(at);
   if (type == "mistral") return read_mistral(at, config);
   if (type == "qwen2") return read_qwen2(at);
   if (type == "qwen3") return read_qwen3(at);
   if (type == "gpt2") return read_gpt2(at);
-  const std::vector<std::string> known = {"gpt2", "llama", "mistral", "qwen2", "qwen3"};
-  const bool is_later = type == "bert" || type == "t5";
+  if (type == "bert") return read_bert(at);
+  const std::vector<std::string> known = {"bert", "gpt2", "llama", "mistral", "qwen2", "qwen3"};
+  const bool is_later = type == "t5";
   return at.fields.refused("model_type '{}' is not trained{}{}; there is {}", type,
                            is_later ? " yet" : "", did_you_mean(type, known),
                            fmt::join(known, ", "));

@@ -48,6 +48,24 @@ json gpt2_fields(const Values& values) {
           {"tie_word_embeddings", true}};
 }
 
+json bert_fields(const Values& values, const model::ModelShape& shape) {
+  return {{"model_type", "bert"},
+          {"architectures", {"BertForMaskedLM"}},
+          {"num_hidden_layers", whole(values, "layers")},
+          {"hidden_size", whole(values, "hidden")},
+          {"num_attention_heads", whole(values, "heads")},
+          {"max_position_embeddings", whole(values, "sequence")},
+          {"vocab_size", whole(values, "vocabulary")},
+          {"intermediate_size", shape.mlp_width()},
+          {"type_vocab_size", shape.segment_count()},
+          {"hidden_act", "gelu"},
+          {"layer_norm_eps", real(values, "norm_eps")},
+          {"hidden_dropout_prob", 0.0},
+          {"attention_probs_dropout_prob", 0.0},
+          {"is_decoder", false},
+          {"tie_word_embeddings", true}};
+}
+
 json rope_fields(const Values& values) {
   const std::string scaling = word(values, "rope_scaling");
   json rope = {{"rope_theta", real(values, "rope_theta")},
@@ -136,6 +154,8 @@ Result<std::string> config_text(const model::ModelShape& shape, std::string_view
   json fields;
   if (shape.family == model::Family::gpt2) {
     fields = gpt2_fields(values);
+  } else if (shape.family == model::Family::bert && shape.masked_head) {
+    fields = bert_fields(values, shape);
   } else if (shape.family == model::Family::llama) {
     const std::string kin = kin_of(values);
     if (kin.empty()) {

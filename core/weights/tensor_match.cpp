@@ -116,7 +116,7 @@ Result<TensorMatch> match_tensors(std::span<const SafetensorsFile> files,
   ASSIGN_OR_RETURN(PlacesByName found, find_all(files, shape.family));
   TensorMatch match;
   const bool is_tied = !shape.has_own_output_table();
-  const auto copy = found.find(std::string(kOutputTable));
+  const auto copy = found.find(std::string(output_table(shape.family)));
   if (is_tied && copy != found.end()) {
     match.tied_copy = copy->second;
     found.erase(copy);

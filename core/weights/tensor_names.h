@@ -1,7 +1,7 @@
 #pragma once
 // The names that files of Hugging Face's have for the tensors of a FlatLayout: its classes hold the
 // model itself as a member, whose name stands before those of the model's tensors ("model.",
-// "transformer."). Files of that inner model alone have none.
+// "transformer.", "bert."). Files of that inner model alone have none.
 //
 // Thread contract: free functions.
 
@@ -12,9 +12,9 @@
 
 namespace sluice::weights {
 
-// "model.norm.weight" of "norm.weight"; the output table stays what it is.
+// "model.norm.weight" of "norm.weight"; the output table and BERT's head stay what they are.
 std::string name_in_files(model::Family family, const std::string& name);
-// The reverse; a name without the prefix stays what it is.
+// The reverse; a name without the prefix stays what it is. Old words are as the new ones.
 std::string name_in_layout(model::Family family, std::string_view name);
 
 // Tables that old files have beside the weights: what is in them follows from the configuration.
@@ -23,5 +23,7 @@ bool is_buffer(model::Family family, std::string_view name_in_layout);
 inline constexpr std::string_view kOutputTable = "lm_head.weight";
 // The table that a tied output table is.
 std::string_view token_table(model::Family family);
+// The name of the output table, or of the copy of a tied one that a file may have.
+std::string_view output_table(model::Family family);
 
 }  // namespace sluice::weights

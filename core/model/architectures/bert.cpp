@@ -1,7 +1,8 @@
 // BERT with both heads of its pretraining (Hugging Face's BertForPreTraining, names without
-// "bert."). LayerNorm stands behind each sublayer and behind the embeddings. The pooler and the two
-// heads are one layer: the loss needs them together. The masked tokens' logits come from the token
-// table, through a transform and with a bias of their own.
+// "bert."), or with that for masked tokens alone (masked_head: BertForMaskedLM). LayerNorm stands
+// behind each sublayer and behind the embeddings. The pooler and the two heads are one layer: the
+// loss needs them together. The masked tokens' logits come from the token table, through a
+// transform and with a bias of their own.
 
 #include "core/model/architectures/rows.h"
 #include "core/model/architectures/shared_parts.h"
@@ -9,15 +10,32 @@
 namespace sluice::model {
 namespace {
 
-// Segments A and B, and the two answers to "does B follow A?".
-constexpr std::int64_t kSegments = 2;
+// BERT's own configuration has this one.
+constexpr double kBertNormEps = 1e-12;
+
+constexpr std::array kBertNumberKeys = {
+    kLayersKey,
+    kHiddenKey,
+    kHeadsKey,
+    kSequenceKey,
+    kVocabularyKey,
+    NumberKey{"ffn", kPlace<&ModelShape::ffn>, 4'000'000, /*may_be_left_out=*/true},
+    NumberKey{"segments", kPlace<&ModelShape::segments>, 1'000'000, /*may_be_left_out=*/true},
+};
+
+constexpr std::array kBertRealKeys = {
+    RealKey{"norm_eps", kPlace<&ModelShape::norm_eps>, 1e-15, 1, kBertNormEps}};
+
+constexpr std::array kBertFlagKeys = {FlagKey{"masked_head", kPlace<&ModelShape::masked_head>}};
+
+// The answers to "does segment B follow A?".
 constexpr std::int64_t kNextSentenceClasses = 2;
 
 void add_bert_embedding(LayoutBuilder& builder, const std::string& /*layer*/,
                         const ModelShape& shape) {
   builder.normal("embeddings.word_embeddings.weight", {shape.vocabulary, shape.hidden});
   builder.normal("embeddings.position_embeddings.weight", {shape.sequence, shape.hidden});
-  builder.normal("embeddings.token_type_embeddings.weight", {kSegments, shape.hidden});
+  builder.normal("embeddings.token_type_embeddings.weight", {shape.segment_count(), shape.hidden});
   builder.layer_norm("embeddings.LayerNorm", shape.hidden);
 }
 
@@ -28,17 +46,28 @@ void add_bert_block(LayoutBuilder& builder, const std::string& layer, const Mode
   }
   builder.linear(layer + ".attention.output.dense", hidden, hidden);
   builder.layer_norm(layer + ".attention.output.LayerNorm", hidden);
-  builder.linear(layer + ".intermediate.dense", hidden, 4 * hidden);
-  builder.linear(layer + ".output.dense", 4 * hidden, hidden);
+  builder.linear(layer + ".intermediate.dense", hidden, shape.mlp_width());
+  builder.linear(layer + ".output.dense", shape.mlp_width(), hidden);
   builder.layer_norm(layer + ".output.LayerNorm", hidden);
 }
 
+void add_transform(LayoutBuilder& builder, std::int64_t hidden) {
+  builder.linear("cls.predictions.transform.dense", hidden, hidden);
+  builder.layer_norm("cls.predictions.transform.LayerNorm", hidden);
+}
+
+// The logits' bias is last (TorchArchitecture::output_bias).
+void add_masked_head(LayoutBuilder& builder, const ModelShape& shape) {
+  add_transform(builder, shape.hidden);
+  builder.zeros("cls.predictions.bias", shape.vocabulary);
+}
+
 void add_bert_head(LayoutBuilder& builder, const std::string& /*layer*/, const ModelShape& shape) {
+  if (shape.masked_head) return add_masked_head(builder, shape);
   const std::int64_t hidden = shape.hidden;
   builder.linear("pooler.dense", hidden, hidden);
   builder.zeros("cls.predictions.bias", shape.vocabulary);
-  builder.linear("cls.predictions.transform.dense", hidden, hidden);
-  builder.layer_norm("cls.predictions.transform.LayerNorm", hidden);
+  add_transform(builder, hidden);
   builder.linear("cls.seq_relationship", hidden, kNextSentenceClasses);
 }
 
@@ -54,15 +83,22 @@ std::vector<MadeTensor> bert_head_made(const ModelShape& shape) {
 // (15 %) count in the loss; pooler and next-sentence answer of each sequence's first token.
 std::vector<Product> bert_head_products(const ModelShape& shape) {
   const std::int64_t hidden = shape.hidden;
-  return {{hidden, hidden},
-          {hidden, shape.vocabulary},
-          {hidden, hidden, Rows::sequences},
-          {hidden, kNextSentenceClasses, Rows::sequences}};
+  std::vector<Product> products = {{hidden, hidden}, {hidden, shape.vocabulary}};
+  if (shape.masked_head) return products;
+  products.push_back({hidden, hidden, Rows::sequences});
+  products.push_back({hidden, kNextSentenceClasses, Rows::sequences});
+  return products;
 }
 
 // The pooler's before and after tanh, and the answer.
 std::int64_t bert_head_sequence_values(const ModelShape& shape) {
-  return 2 * shape.hidden + kNextSentenceClasses;
+  return shape.masked_head ? 0 : 2 * shape.hidden + kNextSentenceClasses;
+}
+
+const char* why_bert_not_trainable(const ModelShape& shape) {
+  if (shape.masked_head) return nullptr;
+  return "a bert whose head is that of BertForPreTraining can be simulated and tuned; training "
+         "knows that of BertForMaskedLM, so say 'masked_head = true' in the model file";
 }
 
 }  // namespace
@@ -71,6 +107,8 @@ const Architecture kBert = {
     .name = "bert",
     .block_name = "encoder.layer",
     .is_causal = false,
+    .is_trainable = true,
+    .why_not_trainable = why_bert_not_trainable,
     .embedding = {.add_tensors = add_bert_embedding, .made = looked_up_and_normed_made},
     .block = {.add_tensors = add_bert_block,
               .made = plain_block_made,
@@ -80,7 +118,9 @@ const Architecture kBert = {
              .made = bert_head_made,
              .products = bert_head_products,
              .sequence_values = bert_head_sequence_values},
-    .number_keys = kTextKeys,
+    .number_keys = kBertNumberKeys,
+    .real_keys = kBertRealKeys,
+    .flag_keys = kBertFlagKeys,
 };
 
 }  // namespace sluice::model

@@ -10,15 +10,16 @@ std::vector<MadeTensor> plain_block_made(const ModelShape& shape) {
   made.fused_attention(shape.heads, hidden);
   made.kept("residual stream in the middle", hidden);
   made.layer_norm(hidden);
-  made.kept("before gelu", 4 * hidden);
-  made.kept("after gelu", 4 * hidden);
+  made.kept("before gelu", shape.mlp_width());
+  made.kept("after gelu", shape.mlp_width());
   made.in_memory("output", hidden);
   return made.take();
 }
 
 std::vector<Product> plain_block_products(const ModelShape& shape) {
   const std::int64_t hidden = shape.hidden;
-  return {{hidden, 3 * hidden}, {hidden, hidden}, {hidden, 4 * hidden}, {4 * hidden, hidden}};
+  const std::int64_t wide = shape.mlp_width();
+  return {{hidden, 3 * hidden}, {hidden, hidden}, {hidden, wide}, {wide, hidden}};
 }
 
 std::vector<Attention> plain_block_attentions(const ModelShape& shape) {

@@ -8,7 +8,7 @@
 namespace sluice::model {
 
 // The block of gpt2, bert, bloom and vit: attention of as many heads of keys and values as of
-// queries, and an MLP four times as wide as the model, each beside a LayerNorm. The LayerNorms of
+// queries, and an MLP, each beside a LayerNorm. The LayerNorms of
 // bert stand behind its sublayers: it has the sums of the residual stream in their place, and the
 // same widths.
 std::vector<MadeTensor> plain_block_made(const ModelShape& shape);

@@ -20,7 +20,8 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 }
 
 // Token rows plus position rows.
-at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape window) {
+at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+                 const ModelShape& /*shape*/) {
   const at::Tensor& table = w["wte.weight"];  // [vocabulary, hidden]
   at::Tensor x = table.index_select(0, tokens);
   x.view({window.batch, window.sequence, table.size(1)})

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/model/bert/bert.h"
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/head_chunk.h"
 #include "core/model/llama/llama.h"
@@ -21,6 +22,7 @@ namespace {
 // Those of core/model/architecture.h that are trainable.
 const TorchArchitecture& torch_architecture_of(const ModelShape& shape) {
   if (shape.family == Family::llama) return kTorchLlama;
+  if (shape.family == Family::bert) return kTorchBert;
   CHECK(shape.family == Family::gpt2);
   return kTorchGpt2;
 }

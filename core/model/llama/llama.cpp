@@ -24,7 +24,8 @@ std::vector<at::Tensor> constants(const ModelShape& shape, std::int64_t sequence
   return made;
 }
 
-at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape /*window*/) {
+at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape /*window*/,
+                 const ModelShape& /*shape*/) {
   return w["embed_tokens.weight"].index_select(0, tokens);
 }
 

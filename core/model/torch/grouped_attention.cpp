@@ -66,7 +66,9 @@ struct Groups {
 // Autograd asks each tensor that a function is given where it lies, and this one may not be there.
 struct Mask {
   at::Tensor tensor;
+  Sees sees = Sees::back;
   bool is_given() const { return tensor.defined(); }
+  bool is_causal() const { return !is_given() && sees == Sees::back; }
   std::optional<at::Tensor> given() const {
     return is_given() ? std::optional(tensor) : std::nullopt;
   }
@@ -85,12 +87,13 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
     for (std::int64_t i = 0; i < batch; ++i) {
       const auto [out, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
           groups.queries(query, i), groups.keys(key, i), groups.keys(value, i), 0.0,
-          /*is_causal=*/!mask.is_given(), mask.given());
+          mask.is_causal(), mask.given());
       groups.put_queries(out, mixed, i);
       log_sums[i].copy_(sums);
     }
     context->save_for_backward({query, key, value, mixed, log_sums});
     if (mask.is_given()) context->saved_data["mask"] = mask.tensor;  // the model's, of no layer
+    context->saved_data["sees_all"] = mask.sees == Sees::all;
     context->saved_data["sequence"] = sequence;
     context->saved_data["kv_heads"] = kv_heads;
     return mixed;
@@ -109,12 +112,13 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
     const at::Tensor of_value = at::empty_like(value);
     const at::Tensor gradient = gradients[0].contiguous();
     const c10::IValue& kept_mask = context->saved_data["mask"];
-    const Mask mask{kept_mask.isTensor() ? kept_mask.toTensor() : at::Tensor()};
+    const Mask mask{kept_mask.isTensor() ? kept_mask.toTensor() : at::Tensor(),
+                    context->saved_data["sees_all"].toBool() ? Sees::all : Sees::back};
     for (std::int64_t i = 0; i < groups.window.batch; ++i) {
       const auto [queries, keys, values] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
           groups.queries(gradient, i), groups.queries(query, i), groups.keys(key, i),
-          groups.keys(value, i), groups.queries(mixed, i), log_sums[i], 0.0,
-          /*is_causal=*/!mask.is_given(), mask.given());
+          groups.keys(value, i), groups.queries(mixed, i), log_sums[i], 0.0, mask.is_causal(),
+          mask.given());
       groups.put_queries(queries, of_query, i);
       groups.put_keys(keys, of_key, i);
       groups.put_keys(values, of_value, i);
@@ -127,8 +131,8 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
 
 at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, WindowShape window, std::int64_t heads,
-                             std::int64_t kv_heads, const at::Tensor& whole_mask) {
-  Mask mask;
+                             std::int64_t kv_heads, const at::Tensor& whole_mask, Sees sees) {
+  Mask mask{{}, sees};
   if (whole_mask.defined())
     mask.tensor = whole_mask.narrow(0, 0, window.sequence).narrow(1, 0, window.sequence);
   if (computes_on_processor(query.device())) {
@@ -137,8 +141,8 @@ at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
   }
   const at::Tensor mixed = at::scaled_dot_product_attention(
       as_heads(query, window, heads), as_heads(key, window, kv_heads),
-      as_heads(value, window, kv_heads), mask.given(), 0.0, /*is_causal=*/!mask.is_given(),
-      std::nullopt, /*enable_gqa=*/kv_heads != heads);
+      as_heads(value, window, kv_heads), mask.given(), 0.0, mask.is_causal(), std::nullopt,
+      /*enable_gqa=*/kv_heads != heads);
   return as_rows(mixed, window);
 }
 

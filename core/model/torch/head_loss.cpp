@@ -72,7 +72,8 @@ at::Tensor cross_entropy_sum(const at::Tensor& logits, const Targets& targets,
 }
 
 void cross_entropy_gradient_(const at::Tensor& logits, const Targets& targets,
-                             const at::Tensor& log_sums, double scale) {
+                             const at::Tensor& log_sums, double scale,
+                             const at::Tensor& column_sums) {
   for_each_piece(logits, [&](std::int64_t first, std::int64_t rows) {
     const at::Tensor piece = logits.narrow(0, first, rows);
     at::Tensor wide = piece.to(at::kFloat);
@@ -82,6 +83,7 @@ void cross_entropy_gradient_(const at::Tensor& logits, const Targets& targets,
     wide.scatter_(1, at_target, wide.gather(1, at_target).sub_(1.0));
     wide.mul_(scale);
     leave_out_ignored(wide, of_piece);
+    if (column_sums.defined()) column_sums.add_(wide.sum(0));
     piece.copy_(wide);
   });
 }

@@ -32,7 +32,10 @@ at::Tensor cross_entropy_sum(const at::Tensor& logits, const Targets& targets,
 
 // Turns the logits into the gradient of `scale` times that sum, in place: scale * (softmax - one
 // hot). The scale is applied in fp32, before the 16-bit rounding, or fp16 would lose small values.
+// `column_sums` (fp32, one a token of the vocabulary; not defined: nobody asks) has the rows added,
+// before that rounding: the gradient of a bias on the logits.
 void cross_entropy_gradient_(const at::Tensor& logits, const Targets& targets,
-                             const at::Tensor& log_sums, double scale);
+                             const at::Tensor& log_sums, double scale,
+                             const at::Tensor& column_sums = {});
 
 }  // namespace sluice::model

@@ -34,6 +34,11 @@ std::int64_t choose_token(std::span<const float> logits, double temperature, dou
 }
 
 Status check_sampling(const SampleOptions& options, const ModelShape& shape) {
+  if (!shape.is_causal()) {
+    return make_error(
+        ErrorCode::config,
+        "a text was asked of '{}', which answers hidden tokens and writes no next one", shape.name);
+  }
   const auto is_there = [&](std::int64_t token) {
     return token >= 0 && token < options.written_tokens;
   };
@@ -100,7 +105,7 @@ class StackModel::Text final : public TextWriter {
     std::vector<std::int64_t> padded(context.begin(), context.end());
     padded.resize(static_cast<std::size_t>(window.sequence));
     return model_.architecture_.embed(at::from_blob(padded.data(), {window.sequence}, at::kLong),
-                                      model_.host_views_.embedding(), window);
+                                      model_.host_views_.embedding(), window, model_.shape_);
   }
 
   void add_token() {

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>
@@ -199,6 +200,7 @@ at::Tensor StackModel::logits_of(const MicroBatch& micro, const HeadChunk& chunk
                           ? micro.logits.narrow(0, chunk.first, chunk.count)
                           : at::empty({chunk.count, shape_.vocabulary}, normed.options());
   product_into(logits, normed.narrow(0, chunk.first, chunk.count), output_table(views_).t());
+  if (has_output_bias()) logits.add_(views_.head()[architecture_.output_bias]);
   return logits;
 }
 
@@ -227,7 +229,8 @@ void StackModel::launch_forward(LayerId layer, int micro_step) {
 
 void StackModel::forward_embedding(MicroBatch& micro) const {
   const at::NoGradGuard no_grad;
-  micro.stream = architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.window);
+  micro.stream =
+      architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.window, shape_);
 }
 
 void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
@@ -341,6 +344,9 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
   const at::Tensor normed = kept.output.detach();
   const at::Tensor normed_gradient = at::empty_like(normed);
   const double scale = gradient_scale / micro.numbers.loss_divisor();
+  at::Tensor bias_gradient;
+  if (has_output_bias())
+    bias_gradient = at::zeros({shape_.vocabulary}, normed.options().dtype(at::kFloat));
   {
     const at::NoGradGuard no_grad;
     const Targets targets = micro.numbers.targets();
@@ -348,16 +354,18 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
       const at::Tensor logits = keeps_logits() ? micro.logits.narrow(0, chunk.first, chunk.count)
                                                : logits_of(micro, chunk, normed);
       cross_entropy_gradient_(logits, targets.rows(chunk.first, chunk.count),
-                              micro.log_sums.narrow(0, chunk.first, chunk.count), scale);
+                              micro.log_sums.narrow(0, chunk.first, chunk.count), scale,
+                              bias_gradient);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
       product_into(chunk_gradient, logits, output_table(views_));
       output_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
     }
   }
   std::span<const at::Tensor> watched = views_.head().in_flat_order();
-  if (has_own_output_table()) watched = watched.first(watched.size() - 1);
+  if (has_own_output_table() || has_output_bias()) watched = watched.first(watched.size() - 1);
   propagate(kept, watched, normed_gradient, micro, writer);
   if (has_own_output_table()) output_gradient_.put_alone(writer);
+  if (has_output_bias()) writer.put(bias_gradient);
 }
 
 void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const {
@@ -370,10 +378,17 @@ void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter
 void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   CHECK(micro.stream_gradient.defined());
   const at::NoGradGuard no_grad;
-  const at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  std::vector<at::Tensor> of_norm;
+  if (architecture_.embed_norm_backward != nullptr) {
+    of_norm = architecture_.embed_norm_backward(x_gradient, micro.numbers.inputs(),
+                                                views_.embedding(), micro.window, shape_);
+    x_gradient = std::exchange(of_norm.front(), at::Tensor());
+  }
   output_gradient_.put_tied(micro.numbers, x_gradient, writer);
   if (architecture_.embed_backward != nullptr)
     architecture_.embed_backward(x_gradient, views_.embedding(), micro.window, writer);
+  for (std::size_t i = 1; i < of_norm.size(); ++i) writer.put(of_norm[i]);
 }
 
 // ---- what leaves memory

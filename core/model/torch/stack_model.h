@@ -115,6 +115,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
                        const FlatViews& views) const;
   bool has_own_output_table() const { return shape_.has_own_output_table(); }
+  bool has_output_bias() const { return architecture_.output_bias != nullptr; }
   const at::Tensor& output_table(const FlatViews& views) const;
   at::Tensor logits_of(const MicroBatch& micro, const HeadChunk& chunk,
                        const at::Tensor& normed) const;

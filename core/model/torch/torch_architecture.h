@@ -30,15 +30,25 @@ struct TorchArchitecture {
   const char* token_table = "";
   // The output table where it is the head's own, by name: the head's last tensor.
   const char* output_table = nullptr;
+  // The bias on the logits, by name: the last tensor of a head without a table of its own. Null:
+  // there is none.
+  const char* output_bias = nullptr;
 
   // Tensors that layers read beside parameters, for sequences of at most `sequence` tokens, of the
   // parameters' type where they compute. Null: none.
   std::vector<at::Tensor> (*constants)(const ModelShape& shape, std::int64_t sequence,
                                        const at::TensorOptions& like) = nullptr;
   // (batch * sequence, hidden) from batch * sequence token numbers.
-  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, WindowShape window);
-  // The gradients of the embedding's tensors behind the token table, in flat order, from that of
-  // its result. Null: there are none.
+  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+                      const ModelShape& shape);
+  // The gradients of the sum of what was looked up and of the norm behind it, whose tensors are the
+  // embedding's last, from that of the embedding's result. Null: there is no norm.
+  std::vector<at::Tensor> (*embed_norm_backward)(const at::Tensor& gradient,
+                                                 const at::Tensor& tokens, const LayerViews& w,
+                                                 WindowShape window,
+                                                 const ModelShape& shape) = nullptr;
+  // The gradients of the embedding's tensors behind the token table, but for a norm's, in flat
+  // order, from that of the sum. Null: there are none.
   void (*embed_backward)(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
                          GradientWriter& writer) = nullptr;
   // x and the result are (batch * sequence, hidden).

@@ -95,6 +95,20 @@ TEST_CASE("BERT's layers hold the tensors of BertForPreTraining") {
               "cls.seq_relationship.bias [2]"});
 }
 
+TEST_CASE("BERT's head for masked tokens alone holds the tensors of BertForMaskedLM") {
+  ModelShape shape = small(Family::bert);
+  shape.masked_head = true;
+  shape.ffn = 20;
+  shape.segments = 3;
+  CHECK(tensors_of(shape, 0)[2] == "embeddings.token_type_embeddings.weight [3, 8]");
+  CHECK(tensors_of(shape, 1)[10] == "encoder.layer.0.intermediate.dense.weight [20, 8]");
+  CHECK(tensors_of(shape, 2) == Lines{"cls.predictions.transform.dense.weight [8, 8]",
+                                      "cls.predictions.transform.dense.bias [8]",
+                                      "cls.predictions.transform.LayerNorm.weight [8]",
+                                      "cls.predictions.transform.LayerNorm.bias [8]",
+                                      "cls.predictions.bias [11]"});
+}
+
 TEST_CASE("BLOOM's layers hold the tensors of BloomForCausalLM") {
   const ModelShape shape = small(Family::bloom);
   CHECK(tensors_of(shape, 0) == Lines{"word_embeddings.weight [11, 8]",

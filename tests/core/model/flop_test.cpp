@@ -26,7 +26,8 @@ std::int64_t full_attention(const ModelShape& m, std::int64_t sequence) {
 }
 
 std::int64_t mlp(const ModelShape& m, std::int64_t tokens) {
-  return product(tokens, m.hidden, 4 * m.hidden) + product(tokens, 4 * m.hidden, m.hidden);
+  const std::int64_t wide = m.ffn > 0 ? m.ffn : 4 * m.hidden;
+  return product(tokens, m.hidden, wide) + product(tokens, wide, m.hidden);
 }
 
 // query, key, value, and what joins the heads.
@@ -55,7 +56,7 @@ Count bert(const ModelShape& m, std::int64_t sequence) {
   const std::int64_t transform = product(tokens, m.hidden, m.hidden);
   const std::int64_t logits = product(tokens, m.hidden, m.vocabulary);
   return {0, four_projections(m, tokens) + mlp(m, tokens) + full_attention(m, sequence),
-          pooler + follows + transform + logits};
+          (m.masked_head ? 0 : pooler + follows) + transform + logits};
 }
 
 Count vit(const ModelShape& m) {

@@ -157,7 +157,7 @@ TEST_CASE("how long a sequence may be depends on where positions come from") {
   CHECK_THAT(check(kVit, 18), Contains("always 17 tokens"));
 }
 
-TEST_CASE("training knows GPT-2 and Llama, and says so") {
+TEST_CASE("training knows GPT-2, BERT and Llama, and says so") {
   CHECK(check_trainable(*load(kGood)).ok());
   CHECK(check_trainable(*load(kLlama)).ok());
   const Status status = check_trainable(*load(kVit + "name = \"x\"\n"));
@@ -165,7 +165,24 @@ TEST_CASE("training knows GPT-2 and Llama, and says so") {
   CHECK(status.error().code() == ErrorCode::config);
   CHECK_THAT(
       status.error().message(),
-      Contains("model x: vit models can be simulated and tuned; training knows gpt2, llama"));
+      Contains("model x: vit models can be simulated and tuned; training knows gpt2, bert, llama"));
+}
+
+TEST_CASE("a bert is trained with its head for masked tokens alone") {
+  const std::string bert = kGood + "family = \"bert\"\n";
+  const Result<ModelShape> both = load(bert);
+  REQUIRE(both.ok());
+  CHECK(both->norm_eps == 1e-12);
+  CHECK(both->segment_count() == 2);
+  CHECK(both->mlp_width() == 4 * both->hidden);
+  CHECK_THAT(check_trainable(*both).error().message(), Contains("'masked_head = true'"));
+  const Result<ModelShape> masked =
+      load(bert + "masked_head = true\nffn = 20\nsegments = 3\nnorm_eps = 1e-6\n");
+  REQUIRE(masked.ok());
+  CHECK(check_trainable(*masked).ok());
+  CHECK(masked->mlp_width() == 20);
+  CHECK(masked->segment_count() == 3);
+  CHECK(masked->norm_eps == 1e-6);
 }
 
 TEST_CASE("errors of a model file name file, line and key") {

@@ -1,6 +1,7 @@
 #pragma once
 // A small model of each family, of numbers that are all different, so that none stands for another;
-// at the end a llama with heads of their own width.
+// at the end a llama with heads of their own width and a bert with its head for masked tokens
+// alone.
 
 #include <vector>
 
@@ -15,6 +16,8 @@ inline std::vector<ModelShape> small_shapes() {
   shapes.push_back({"small", 3, 8, 2, 26, 0, Family::vit, 35, 7, 3, 13});
   shapes.push_back({"small", 3, 12, 4, 16, 11, Family::llama, 0, 0, 0, 0, 2, 20});
   shapes.push_back({"small", 3, 12, 4, 16, 11, Family::llama, 0, 0, 0, 0, 2, 20, 5, true});
+  shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bert});
+  shapes.back().masked_head = true;
   return shapes;
 }
 

@@ -70,6 +70,31 @@ TEST_CASE("configurations that transformers wrote are the models that they tell 
   CHECK(gpt2["sequence"] == "1024");
 }
 
+TEST_CASE("BERT's configuration is read, written, and held to what is trained") {
+  const json bert = fixture_config("bert");
+  auto values = values_of(bert);
+  CHECK(values["family"] == "bert");
+  CHECK(values["layers"] == "2");
+  CHECK(values["ffn"] == "24");
+  CHECK(values["segments"] == "2");
+  CHECK(values["norm_eps"] == "1e-12");
+  CHECK(values["masked_head"] == "true");
+  const auto shape = parsed(bert)->shape;
+  const auto text = config_text(shape, "float32");
+  REQUIRE(text.ok());
+  CHECK(values_of(json::parse(*text)) == values);
+  CHECK(parsed(with(bert, "hidden_dropout_prob", 0.1))->notes.size() == 1);
+  const std::vector<std::pair<std::string, json>> others = {
+      {"is_decoder", true},
+      {"add_cross_attention", true},
+      {"position_embedding_type", "relative_key"},
+      {"hidden_act", "relu"},
+      {"tie_word_embeddings", false},
+      {"architectures", {"BertForSequenceClassification"}}};
+  for (const auto& [field, value] : others)
+    CHECK_THAT(refusal_of(with(bert, field, value)), Contains("'" + field + "'"));
+}
+
 TEST_CASE("stretched rotary positions, windows and biases are read as transformers has them") {
   auto llama3 = values_of(fixture_config("llama3_rope"));
   CHECK(llama3["rope_scaling"] == "llama3");
@@ -200,7 +225,7 @@ TEST_CASE("a field that changes the arithmetic is refused by its name") {
       {with(llama, "num_hidden_layers", 2.5), "'num_hidden_layers' is 2.5"},
       {with(llama, "num_attention_heads", 3), "'heads'"},
       {with(llama, "tie_word_embeddings", "yes"), "takes true or false"},
-      {with(llama, "model_type", "bert"), "model_type 'bert' is not trained yet"},
+      {with(llama, "model_type", "t5"), "model_type 't5' is not trained yet"},
       {with(llama, "model_type", "lama"), "did you mean 'llama'"},
       {with(llama, "rope_parameters", {{"rope_type", "dynamic"}, {"factor", 2}}),
        "rope_type 'dynamic' is not trained"},

@@ -1,0 +1,117 @@
+#include "core/model/bert/bert.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/addcmul.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+
+#include <string>
+
+#include "core/model/torch/attention.h"
+#include "core/model/torch/autograd.h"
+#include "core/model/torch/products.h"
+
+namespace sluice::model {
+namespace {
+
+// Weight and bias are applied outside layer_norm, as GPT-2's are: its own backward sums their
+// gradients in 16 bits.
+at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                  const ModelShape& shape) {
+  return at::addcmul(bias, at::layer_norm(x, {x.size(1)}, {}, {}, shape.norm_eps), weight);
+}
+
+at::Tensor layer_norm(const at::Tensor& x, const LayerViews& w, const std::string& name,
+                      const ModelShape& shape) {
+  return normed(x, w[name + ".weight"], w[name + ".bias"], shape);
+}
+
+// Token rows plus position rows plus the row of segment 0.
+at::Tensor looked_up(const at::Tensor& tokens, const LayerViews& w, WindowShape window) {
+  const at::Tensor& table = w["word_embeddings.weight"];  // [vocabulary, hidden]
+  at::Tensor x = table.index_select(0, tokens);
+  x.add_(w["token_type_embeddings.weight"][0]);
+  x.view({window.batch, window.sequence, table.size(1)})
+      .add_(w["position_embeddings.weight"].narrow(0, 0, window.sequence));
+  return x;
+}
+
+at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+                 const ModelShape& shape) {
+  return layer_norm(looked_up(tokens, w, window), w, "LayerNorm", shape);
+}
+
+// The sum is looked up once more: it is cheaper than kept.
+std::vector<at::Tensor> embed_norm_backward(const at::Tensor& gradient, const at::Tensor& tokens,
+                                            const LayerViews& w, WindowShape window,
+                                            const ModelShape& shape) {
+  const at::Tensor sum = looked_up(tokens, w, window).set_requires_grad(true);
+  const at::Tensor weight = w["LayerNorm.weight"].detach().set_requires_grad(true);
+  const at::Tensor bias = w["LayerNorm.bias"].detach().set_requires_grad(true);
+  const at::AutoGradMode watch(true);
+  return differentiate(normed(sum, weight, bias, shape), {sum, weight, bias}, gradient);
+}
+
+// Rows of a table's gradient of which only the first ones were used.
+void put_first_rows(const at::Tensor& sums, const at::Tensor& table, GradientWriter& writer) {
+  const at::Tensor target = writer.next(table.sizes());
+  const at::Tensor used = target.narrow(0, 0, sums.size(0));
+  if (writer.adds()) {
+    used.add_(sums);
+  } else {
+    target.zero_();
+    used.copy_(sums);
+  }
+}
+
+void embed_backward(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
+                    GradientWriter& writer) {
+  const at::Tensor of_positions = gradient.view({window.batch, window.sequence, gradient.size(1)})
+                                      .sum({0}, /*keepdim=*/false, at::kFloat);
+  put_first_rows(of_positions, w["position_embeddings.weight"], writer);
+  put_first_rows(of_positions.sum(at::IntArrayRef{0}, /*keepdim=*/true),
+                 w["token_type_embeddings.weight"], writer);
+}
+
+// Weights are [out, in].
+at::Tensor linear(const at::Tensor& x, const LayerViews& w, const std::string& name) {
+  return product_plus(w[name + ".bias"], x, w[name + ".weight"].t());
+}
+
+at::Tensor attended(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
+  const std::int64_t heads = context.shape.heads;
+  const at::Tensor query = linear(x, w, "self.query");
+  const at::Tensor key = linear(x, w, "self.key");
+  const at::Tensor value = linear(x, w, "self.value");
+  const at::Tensor mixed =
+      grouped_attention(query, key, value, context.window, heads, heads, {}, Sees::all);
+  return linear(mixed, w, "attention.output.dense");
+}
+
+at::Tensor block(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
+  const ModelShape& shape = context.shape;
+  const at::Tensor middle =
+      layer_norm(x + attended(x, w, context), w, "attention.output.LayerNorm", shape);
+  // By more of the name: attention's output has the same end.
+  const std::string output = "layer." + std::to_string(context.block) + ".output";
+  const at::Tensor widened = at::gelu(linear(middle, w, "intermediate.dense"));
+  return layer_norm(middle + linear(widened, w, output + ".dense"), w, output + ".LayerNorm",
+                    shape);
+}
+
+at::Tensor head(const at::Tensor& x, const LayerViews& w, const ModelShape& shape) {
+  return layer_norm(at::gelu(linear(x, w, "transform.dense")), w, "transform.LayerNorm", shape);
+}
+
+}  // namespace
+
+const TorchArchitecture kTorchBert = {.token_table = "word_embeddings.weight",
+                                      .output_bias = "cls.predictions.bias",
+                                      .embed = embed,
+                                      .embed_norm_backward = embed_norm_backward,
+                                      .embed_backward = embed_backward,
+                                      .block = block,
+                                      .head = head};
+
+}  // namespace sluice::model
