@@ -144,7 +144,7 @@ ffn = 48
 sequence = 32
 vocabulary = 256
 """
-LLAMA_FACTORS = {
+FAMILY_FACTORS = {
     **{name: FACTORS[name] for name in ("method", "buffers", "devices", "device_map", "clock",
                                         "activations", "device", "commit_every")},
     "subgroup_elements": [4096, 5000],
@@ -156,7 +156,7 @@ LLAMA_FACTORS = {
 
 @test
 def settings_give_the_same_numbers_for_a_llama(place):
-    rows = pairwise(LLAMA_FACTORS, seed=5)[:8]
+    rows = pairwise(FAMILY_FACTORS, seed=5)[:8]
     found = []
     for model, keys in LLAMAS.items():
         (place / model).write_text(LLAMA_MODEL + keys)
@@ -180,6 +180,29 @@ def a_llama_in_pieces_gives_the_numbers_of_one_run(place):
     require_equal((first + rest, digest), whole, "three steps and three more")
 
 
+BERT_MODEL = """\
+family = "bert"
+masked_head = true
+layers = 2
+hidden = 32
+heads = 4
+sequence = 32
+vocabulary = 300
+"""
+
+
+@test
+def settings_give_the_same_numbers_for_a_bert_whose_tokens_are_hidden(place):
+    (place / "bert.toml").write_text(BERT_MODEL)
+    common = {"model": "bert.toml", "mask_token": 256}
+    found = compare_all(place, pairwise(FAMILY_FACTORS, seed=8)[:6], common, steps=4)
+    require(found[0][0] > found[0][-1], f"nothing was learnt: {found[0]}")
+    first, _ = numbers(place.train("--json", "--steps", 2, output="pieces", **common))
+    rest, digest = numbers(place.train("--json", "--resume", "--steps", 4, output="pieces",
+                                       activations="recompute", **common))
+    require_equal((first + rest, digest), found, "two steps and two more")
+
+
 @test
 def settings_give_the_same_numbers_in_fp32(place):
     factors = {**FACTORS, "parameter_tier": ["memory", "storage"], "overlap": ["off", "exact"]}
@@ -193,7 +216,7 @@ def settings_give_the_same_numbers_in_fp32(place):
 @test
 def a_llama_gives_the_same_numbers_in_fp32(place):
     (place / "llama.toml").write_text(LLAMA_MODEL)
-    rows = pairwise(LLAMA_FACTORS, seed=7)[:6]
+    rows = pairwise(FAMILY_FACTORS, seed=7)[:6]
     compare_all(place, rows, {"model": "llama.toml", "precision": "fp32"}, steps=3)
 
 
