@@ -26,7 +26,7 @@ Result<PlacesByName> find_all(std::span<const SafetensorsFile> files, model::Fam
   for (const SafetensorsFile& file : files) {
     for (const StoredTensor& tensor : file.tensors()) {
       const std::string name = name_in_layout(family, tensor.name);
-      if (is_buffer(family, name)) continue;
+      if (is_passed_over(family, name)) continue;
       const auto [at, is_new] = found.emplace(name, TensorPlace{&file, &tensor});
       if (is_new) continue;
       return make_error(ErrorCode::config,

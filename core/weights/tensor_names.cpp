@@ -37,12 +37,15 @@ std::string name_in_layout(model::Family family, std::string_view name) {
   return family == Family::bert ? with_new_words(name) : std::string(name);
 }
 
-bool is_buffer(model::Family family, std::string_view name) {
+bool is_passed_over(model::Family family, std::string_view name) {
   if (family == model::Family::gpt2) {
     return name.starts_with("h.") &&
            (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
   }
-  if (family == Family::bert) return name == "embeddings.position_ids";
+  if (family == Family::bert) {  // the last two are of BertForPreTraining's other head
+    return name == "embeddings.position_ids" || name.starts_with("pooler.") ||
+           name.starts_with("cls.seq_relationship.");
+  }
   return name.ends_with("rotary_emb.inv_freq");
 }
 

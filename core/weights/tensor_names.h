@@ -17,8 +17,9 @@ std::string name_in_files(model::Family family, const std::string& name);
 // The reverse; a name without the prefix stays what it is. Old words are as the new ones.
 std::string name_in_layout(model::Family family, std::string_view name);
 
-// Tables that old files have beside the weights: what is in them follows from the configuration.
-bool is_buffer(model::Family family, std::string_view name_in_layout);
+// Tensors of a file that the model has no use for: tables of old files, which follow from the
+// configuration, and a BERT's head for the next sentence.
+bool is_passed_over(model::Family family, std::string_view name_in_layout);
 
 inline constexpr std::string_view kOutputTable = "lm_head.weight";
 // The table that a tied output table is.
