@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/fnv.h"
+#include "core/model/architecture.h"
 #include "core/weights/checkpoint_index.h"
 #include "core/weights/model_folder.h"
 #include "core/weights/tensor_names.h"
@@ -70,11 +71,13 @@ Status Checkpoint::check_tied(const model::ModelShape& shape) const {
     if (at == tokens.tensor->element_count()) return ok_status();
     how = fmt::format("differs in element {}", at);
   }
+  const bool may_be_own =
+      model::architecture_of(shape).output_table == model::OutputTable::own_unless_tied;
   return make_error(ErrorCode::config,
                     "{}: tensor {} {} from {}, and config.json ties the two (tie_word_embeddings): "
-                    "set it to false to train both, or take {} out of the file",
+                    "{}take {} out of the file",
                     copy.file->path(), copy.tensor->name, how, tokens.tensor->name,
-                    copy.tensor->name);
+                    may_be_own ? "set it to false to train both, or " : "", copy.tensor->name);
 }
 
 Status Checkpoint::fill(std::int64_t first, std::span<float> out) const {

@@ -94,6 +94,26 @@ std::string gpt2_folder(const TestFolder& folder, const MadeTensorsData& tensors
   return path;
 }
 
+// What BERT's pretraining has written for a fixture's tensors: names without the prefix, older
+// words for those of a norm, a copy of the tied table, positions, and the head for the next
+// sentence.
+MadeTensorsData old_bert(const model::FlatLayout& layout, const std::vector<float>& values) {
+  MadeTensorsData tensors;
+  for (const model::TensorInfo& info : layout.tensors) {
+    std::string name = info.name;
+    const std::size_t norm = name.find("LayerNorm.");
+    if (norm != std::string::npos)
+      name = name.substr(0, norm) + (name.ends_with("bias") ? "LayerNorm.beta" : "LayerNorm.gamma");
+    tensors[name] = {info.shape,
+                     {values.begin() + info.first, values.begin() + info.first + info.count}};
+  }
+  tensors["cls.predictions.decoder.weight"] = tensors["embeddings.word_embeddings.weight"];
+  tensors["embeddings.position_ids"] = {{1, 3}, {0, 1, 2}};
+  tensors["pooler.dense.weight"] = {{2, 2}, {1, 2, 3, 4}};
+  tensors["cls.seq_relationship.bias"] = {{2}, {1, 2}};
+  return tensors;
+}
+
 }  // namespace
 
 TEST_CASE("weights of transformers' own files are the flat parameters, tensor by tensor") {
@@ -160,6 +180,26 @@ TEST_CASE("GPT-2's files have its tensors with and without a prefix, and masks b
   CHECK(of_class == of_hub);
   // A Conv1D holds [in, out], and so does the layout: the order is that of the file.
   for (std::size_t i = 0; i < of_hub.size(); ++i) REQUIRE(of_hub[i] == static_cast<float>(i + 1));
+}
+
+TEST_CASE(
+    "files of BERT's pretraining have the same tensors by other names, and more beside them") {
+  const TestFolder folder;
+  const auto shape = load_shape(fixture("bert"));
+  REQUIRE(shape.ok());
+  const model::FlatLayout layout = shape->flat_layout();
+  const std::vector<float> values = all_of(opened(fixture("bert")), layout);
+  const std::string old = folder.file("old");
+  std::filesystem::create_directories(old);
+  write_bytes(old + "/config.json", read_bytes(fixture("bert") + "/config.json"));
+  MadeTensorsData tensors = old_bert(layout, values);
+  write_bytes(old + "/model.safetensors", safetensors_bytes(tensors));
+  CHECK(all_of(opened(old), layout) == values);
+
+  tensors["cls.predictions.decoder.weight"].values[3] += 1;
+  write_bytes(old + "/model.safetensors", safetensors_bytes(tensors));
+  CHECK_THAT(refusal(old), Contains("cls.predictions.decoder.weight differs in element 3") &&
+                               Contains("ties the two (tie_word_embeddings): take "));
 }
 
 TEST_CASE("a weight that is missing, left over, of another shape or there twice is named") {
