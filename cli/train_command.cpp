@@ -39,6 +39,7 @@
 #include "core/tune/like_run.h"
 #include "core/tune/replan.h"
 #include "core/tune/replanner.h"
+#include "core/weights/adapter_checkpoint.h"
 #include "core/weights/checkpoint.h"
 #include "core/weights/model_folder.h"
 #include "core/weights/optimizer_checkpoint.h"
@@ -156,6 +157,12 @@ class TrainCommand {
     session::RunRecording::Facts facts{.start = start(), .hardware = run_->hardware()};
     if (const auto& from = run_->origin().weights; from != nullptr) {
       facts.meta.push_back({"weights", from->folder()});
+    }
+    if (const auto& base = run_->origin().base; base != nullptr) {
+      facts.meta.push_back({"lora_base", base->folder()});
+    }
+    if (const auto& from = run_->origin().adapter; from != nullptr) {
+      facts.meta.push_back({"lora_adapter_from", from->folder()});
     }
     if (const auto& from = run_->origin().moments; from != nullptr) {
       facts.meta.push_back({"optimizer_from", from->folder()});

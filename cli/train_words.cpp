@@ -11,6 +11,7 @@
 #include "core/session/run_state.h"
 #include "core/train/trainer.h"
 #include "core/train/training_run.h"
+#include "core/weights/adapter_checkpoint.h"
 #include "core/weights/checkpoint.h"
 #include "core/weights/optimizer_checkpoint.h"
 
@@ -18,8 +19,7 @@ namespace sluice::cli {
 
 std::string TrainWords::header() const {
   return fmt::format(
-             "{}: {} parameters · {}\n{} {} in {}\n", run.plan().shape.name,
-             format_count(static_cast<double>(run.plan().layout.parameter_count)),
+             "{}: {} · {}\n{} {} in {}\n", run.plan().shape.name, parameter_words(),
              session::mode_line(config, session::ModeClock::of_settings, run.hardware()),
              arguments.resume ? "Going on from" : "Writing",
              arguments.resume ? fmt::format("step {}", committed_step()) : initial_state_words(),
@@ -27,15 +27,30 @@ std::string TrainWords::header() const {
          next_rate_line() + resharded_line() + recipe_lines();
 }
 
+std::string TrainWords::parameter_words() const {
+  const model::ModelShape& shape = run.plan().shape;
+  const auto count = [](const model::FlatLayout& layout) {
+    return format_count(static_cast<double>(layout.parameter_count));
+  };
+  if (!shape.has_adapters()) return fmt::format("{} parameters", count(run.plan().layout));
+  return fmt::format("{} parameters of adapters (rank {}, {} linear layers) on {} of {} ({})",
+                     count(run.plan().layout), shape.lora.rank, shape.lora.modules.size(),
+                     count(shape.base_layout()), run.origin().base->folder(),
+                     run.origin().base->description());
+}
+
 std::string TrainWords::initial_state_words() const {
   const weights::Checkpoint* const from = run.origin().weights.get();
   const weights::OptimizerCheckpoint* const moments = run.origin().moments.get();
   std::string words = "the initial state";
+  if (const weights::AdapterCheckpoint* adapter = run.origin().adapter.get()) {
+    words += fmt::format(", adapters from {} ({}),", adapter->folder(), adapter->description());
+  }
   if (from != nullptr) {
     words += fmt::format(", weights from {} ({}),", from->folder(), from->description());
   }
   if (moments != nullptr) {
-    words += fmt::format("{} optimizer from {} ({}),", from == nullptr ? "," : "",
+    words += fmt::format("{} optimizer from {} ({}),", words.ends_with(',') ? "" : ",",
                          moments->folder(), moments->description());
   }
   return words;

@@ -31,6 +31,7 @@ struct TrainWords {
   Status how_it_stopped(const Error& error) const;
 
  private:
+  std::string parameter_words() const;
   std::string initial_state_words() const;
   std::int64_t committed_step() const;
   std::string next_rate_line() const;  // a schedule may go on otherwise than it was begun

@@ -14,6 +14,7 @@
 #include "cli/state_argument.h"
 #include "cli/state_weights.h"
 #include "cli/terminal.h"
+#include "core/weights/adapter_config.h"
 #include "core/weights/checkpoint_index.h"
 #include "core/weights/hf_config.h"
 #include "core/weights/kept_model.h"
@@ -94,6 +95,7 @@ class ExportCommand {
     ASSIGN_OR_RETURN(shape_, weights::load_shape(path));
     source_ = arguments_.model.empty() ? fs::path(path).parent_path().string()
                                        : weights::hugging_face_folder(path).value_or("");
+    RETURN_IF_ERROR(find_adapters(fs::path(path).parent_path().string(), directory));
     if (shape_.flat_layout().fingerprint() == state_->identity().model_fingerprint) {
       return ok_status();
     }
@@ -101,6 +103,19 @@ class ExportCommand {
                       "{}: has other tensors than the state in {}, which is of model {}; name that "
                       "model with --model",
                       path, directory, state_->identity().model_name);
+  }
+
+  // Those that the state is of, where the run keeps what they are.
+  Status find_adapters(const std::string& folder_of_model, const std::string& directory) {
+    const std::optional<std::string> kept = weights::kept_model_above(directory);
+    const std::string folder = kept ? fs::path(*kept).parent_path().string() : folder_of_model;
+    std::error_code error;
+    if (!fs::exists(folder + "/" + weights::kAdapterConfigFile, error)) return ok_status();
+    ASSIGN_OR_RETURN(const weights::AdapterConfig adapters,
+                     weights::load_adapter_config(folder, shape_.family));
+    ASSIGN_OR_RETURN(shape_, model::with_adapters(shape_, adapters.choice));
+    base_ = arguments_.model.empty() ? adapters.base : fs::absolute(source_).string();
+    return ok_status();
   }
 
   Result<weights::CheckpointFiles> files_to_write() const {
@@ -126,6 +141,7 @@ class ExportCommand {
 
   // The one that the run was begun from, or one made of the shape.
   Result<std::string> config() const {
+    if (shape_.has_adapters()) return weights::adapter_config_text(shape_, base_);
     const std::string path = source_ + "/" + weights::kConfigFile;
     std::error_code error;
     if (source_.empty() || !fs::is_regular_file(path, error)) {
@@ -162,8 +178,8 @@ class ExportCommand {
       return fmt::format("{} in {} file{}", format_bytes(size_bytes), count, count == 1 ? "" : "s");
     };
     const std::string text =
-        fmt::format("{}: the weights of step {} of {}, {} parameters as {}, {}", arguments_.folder,
-                    state_->step(), shape_.name,
+        fmt::format("{}: the {} of step {} of {}, {} parameters as {}, {}", arguments_.folder,
+                    shape_.has_adapters() ? "adapters" : "weights", state_->step(), shape_.name,
                     format_count(static_cast<double>(shape_.flat_layout().parameter_count)),
                     arguments_.dtype, files(written.size_bytes, written.file_count));
     if (!arguments_.has_optimizer) return text;
@@ -179,6 +195,7 @@ class ExportCommand {
   NamedType type_ = kNamedTypes.back();
   std::unique_ptr<StateWeights> state_;
   model::ModelShape shape_;
+  std::string base_;    // of adapters: the folder of the model that they are trained on
   std::string source_;  // folder with a config.json, if any, and the tokenizer's files
 };
 

@@ -13,6 +13,7 @@
 #include "core/model/compute_device.h"
 #include "core/model/head_chunk.h"
 #include "core/model/kept_bytes.h"
+#include "core/model/lora.h"
 #include "core/model/widened_pieces.h"
 
 namespace sluice::model {
@@ -38,8 +39,9 @@ constexpr std::int64_t kSmallBytes = 8 << 20;
 constexpr std::int64_t kBackwardWidths = 16;
 
 std::int64_t block_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
+  const std::int64_t adapters = adapter_widths(shape).kept * value_bytes(options);
   return options.batch * options.sequence *
-         memory_bytes(architecture_of(shape).block.made(shape), options.compute);
+         (memory_bytes(architecture_of(shape).block.made(shape), options.compute) + adapters);
 }
 
 bool is_any_recomputed(const ModelShape& shape, const ModelOptions& options) {
@@ -111,13 +113,14 @@ struct KeptTensors {
   std::int64_t largest = 0;
 };
 
-// The depth does not matter.
-KeptTensors tensors_of(ModelShape shape, LayerId layer) {
-  shape.layers = 1;
+// All blocks are alike, unless a few of them have adapters.
+KeptTensors tensors_of_block(ModelShape shape) {
+  if (!shape.has_adapters()) shape.layers = 1;
+  const FlatLayout layout = shape.flat_layout();
   KeptTensors found;
-  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
-    if (tensor.layer != layer) continue;
-    found.all += tensor.count;
+  for (const TensorInfo& tensor : layout.tensors) {
+    if (index_of(tensor.layer) == 0 || index_of(tensor.layer) > shape.layers) continue;
+    found.all = std::max(found.all, layout.layer(tensor.layer).count);
     found.largest = std::max(found.largest, tensor.count);
   }
   return found;
@@ -128,13 +131,14 @@ KeptTensors tensors_of(ModelShape shape, LayerId layer) {
 std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& options,
                                    Products products) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const KeptTensors block = tensors_of(shape, LayerId{1});
+  const KeptTensors block = tensors_of_block(shape);
   const std::int64_t recomputed =
       is_any_recomputed(shape, options) ? block_kept_bytes(shape, options) : 0;
   const bool is_widened = options.micro_step_count > 1 && has_16_bits(options.compute);
   const std::int64_t widened = is_widened ? block.largest * kWideValueBytes : 0;
-  const std::int64_t widths =
-      kBackwardWidths * shape.hidden + architecture_of(shape).mlp_tensors * shape.mlp_width();
+  const std::int64_t widths = kBackwardWidths * shape.hidden +
+                              architecture_of(shape).mlp_tensors * shape.mlp_width() +
+                              adapter_widths(shape).passing;
   return block.all * value_bytes(options) + widened + recomputed +
          attention_bytes(shape, options, products) + tokens * widths * value_bytes(options);
 }
@@ -142,6 +146,7 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
 // One product; or an fp32 sum and the slice of a product that is being added to it, as it is and
 // widened.
 std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (shape.has_adapters()) return 0;  // the table is not trained
   if (head_is_one_product(shape.vocabulary, options))
     return shape.vocabulary * shape.hidden * value_bytes(options);
   const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
@@ -154,7 +159,8 @@ std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& 
 std::int64_t product_sum_bytes(const ModelShape& shape, const ModelOptions& options,
                                std::int64_t chunk, Products products) {
   if (products != Products::summed_apart) return 0;
-  const std::int64_t rows = head_is_one_product(shape.vocabulary, options)
+  const std::int64_t rows = shape.has_adapters() ? 0
+                            : head_is_one_product(shape.vocabulary, options)
                                 ? shape.vocabulary
                                 : std::min(shape.vocabulary, kTiedSliceRows);
   return std::max(chunk * shape.vocabulary, rows * shape.hidden) * kWideValueBytes;
@@ -173,6 +179,10 @@ std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& o
          4 * tokens * shape.hidden * value_bytes(options);
 }
 
+std::int64_t base_bytes(const ModelShape& shape, const ModelOptions& options) {
+  return shape.has_adapters() ? shape.base_layout().parameter_count * value_bytes(options) : 0;
+}
+
 std::int64_t embedding_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
   return options.batch * options.sequence * shape.hidden * 3 * kWideValueBytes;
 }
@@ -189,7 +199,8 @@ ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& option
           .temporary_bytes = temporary + kSmallBytes,
           .tied_gradient_bytes =
               shape.has_own_output_table() ? 0 : output_gradient_bytes(shape, options),
-          .offloaded_bytes = offloaded_bytes(shape, options)};
+          .offloaded_bytes = offloaded_bytes(shape, options),
+          .base_bytes = base_bytes(shape, options)};
 }
 
 MemoryItems compute_items(const ComputeMemory& memory) {
@@ -199,7 +210,8 @@ MemoryItems compute_items(const ComputeMemory& memory) {
 }
 
 MemoryItems host_items(const ComputeMemory& memory) {
-  MemoryItems items = {{"program and libraries", memory.library_bytes}};
+  MemoryItems items = {{"program and libraries", memory.library_bytes},
+                       {"base weights (lora_rank)", memory.base_bytes}};
   for (MemoryItem& item : compute_items(memory)) items.push_back(std::move(item));
   return items;
 }

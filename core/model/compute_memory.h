@@ -20,6 +20,7 @@ struct ComputeMemory {
   std::int64_t temporary_bytes;  // peak inside one layer's forward or backward
   std::int64_t tied_gradient_bytes;
   std::int64_t offloaded_bytes;  // of the activations, those that leave: at once in memory
+  std::int64_t base_bytes = 0;   // of a model of which adapters alone are trained
 };
 
 // How products are made.
@@ -32,7 +33,7 @@ enum class Products : std::uint8_t {
 ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& options,
                              Products products);
 
-// Its lines in a plan, without `library_bytes`.
+// Its lines in a plan, without `library_bytes` and `base_bytes`.
 MemoryItems compute_items(const ComputeMemory& memory);
 
 // All of its lines where the processor computes.

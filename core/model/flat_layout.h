@@ -21,8 +21,8 @@ struct TensorInfo {
   std::int64_t first = 0;  // in the flat array, elements
   std::int64_t count = 0;
   LayerId layer = kNoLayer;
-  enum class Init : std::uint8_t { zeros, ones, normal } init = Init::zeros;
-  double init_std = 0;
+  enum class Init : std::uint8_t { zeros, ones, normal, uniform } init = Init::zeros;
+  double init_std = 0;  // of uniform values the bound on either side of 0
 };
 
 struct LayerRange {
@@ -49,8 +49,8 @@ struct FlatLayout {
 };
 
 // Initial values of flat elements [first, first + out.size()): a function of seed, tensor name and
-// index only, so that any part can be made anywhere in bounded memory. Normal values by Box-Muller
-// in double from a counter-based generator (SplitMix64).
+// index only, so that any part can be made anywhere in bounded memory. Values are in double from a
+// counter-based generator (SplitMix64), normal ones by Box-Muller.
 void fill_initial(const FlatLayout& layout, std::uint64_t seed, std::int64_t first,
                   std::span<float> out);
 

@@ -1,6 +1,7 @@
 #include "core/model/flop.h"
 
 #include "core/model/architecture.h"
+#include "core/model/lora.h"
 
 namespace sluice::model {
 namespace {
@@ -34,17 +35,42 @@ std::vector<Attention> attentions_of(const LayerKind& kind, const ModelShape& sh
   return kind.attentions != nullptr ? kind.attentions(shape) : std::vector<Attention>{};
 }
 
-double flop_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
+double product_flop(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
   double flop = 0;
   for (const Product& product : products_of(kind, shape)) {
     flop += 2 * rows_of(product.rows, extent) * static_cast<double>(product.in) *
             static_cast<double>(product.out);
   }
+  return flop;
+}
+
+double flop_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
+  double flop = product_flop(kind, shape, extent);
   for (const Attention& attention : attentions_of(kind, shape)) {
     flop += 4 * extent.tokens() * extent.sequence * static_cast<double>(attention.width) *
             pairs_share(attention);
   }
   return flop;
+}
+
+// The elements of the layer's adapters.
+double adapter_weights(const ModelShape& shape, LayerId layer) {
+  double weights = 0;
+  for (const LinearModule& module : adapted_modules(shape, layer))
+    weights += static_cast<double>(shape.lora.rank * (module.in + module.out));
+  return weights;
+}
+
+double adapter_flop(const ModelShape& shape, LayerId layer, const Extent& extent) {
+  return 2 * extent.tokens() * adapter_weights(shape, layer);
+}
+
+// A matrix that is not trained has one product, for its input's gradient; all else has two.
+double backward_flop_beside(const ModelShape& shape, LayerId layer, const Extent& extent) {
+  if (layer < first_trained_layer(shape)) return 0;
+  const LayerKind& kind = layer_kind(shape, layer);
+  return 2 * (flop_of(kind, shape, extent) + adapter_flop(shape, layer, extent)) -
+         product_flop(kind, shape, extent);
 }
 
 double elements_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
@@ -83,12 +109,18 @@ double embedding_parameters(ModelShape shape) {
 
 double forward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                     std::int64_t sequence) {
-  return flop_of(layer_kind(shape, layer), shape, extent_of(batch, sequence));
+  const Extent extent = extent_of(batch, sequence);
+  return flop_of(layer_kind(shape, layer), shape, extent) + adapter_flop(shape, layer, extent);
 }
 
 double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                      std::int64_t sequence, Activations activations) {
   const double forward = forward_flop(shape, layer, batch, sequence);
+  if (shape.has_adapters()) {
+    const double backward = backward_flop_beside(shape, layer, extent_of(batch, sequence));
+    const bool goes_again = backward > 0 && !is_head(shape, layer) && is_recomputed(activations);
+    return backward + (goes_again ? forward : 0);
+  }
   if (is_embedding(layer)) return forward;
   return (!is_head(shape, layer) && is_recomputed(activations) ? 3 : 2) * forward;
 }
@@ -97,14 +129,17 @@ double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t bat
                         std::int64_t sequence) {
   const Extent extent = extent_of(batch, sequence);
   const double elements = elements_of(layer_kind(shape, layer), shape, extent);
+  const double adapted =
+      extent.tokens() * static_cast<double>(made_widths(adapter_made(shape, layer)));
   const double logits =
       is_head(shape, layer) ? extent.tokens() * static_cast<double>(shape.vocabulary) : 0;
-  return elements + logits;
+  return elements + adapted + logits;
 }
 
 double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
                          std::int64_t sequence, Activations activations) {
   const double forward = forward_elements(shape, layer, batch, sequence);
+  if (layer < first_trained_layer(shape)) return 0;
   // The logits' gradient takes five sweeps over them where the loss takes three, and its product
   // with what the head got is the slowest there is: counted twice as well, gpt2-124m's head comes
   // out 2 to 7 % too slow forward, counted once 6 to 11 %.
@@ -113,7 +148,9 @@ double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t ba
   // quarter of one that is computed (gpt2-124m's tables: 39 million in 7 ms).
   const LayerKind& kind = layer_kind(shape, layer);
   const double passes = is_recomputed(activations) ? 3 : 2;
-  if (!is_embedding(layer)) return passes * forward + weights_of(kind, shape) / 4;
+  const double weights =
+      shape.has_adapters() ? adapter_weights(shape, layer) : weights_of(kind, shape);
+  if (!is_embedding(layer)) return passes * forward + weights / 4;
   const bool keeps_something =
       needed_bytes(kind.made(shape), ParameterKind::bf16) > 0;  // a norm's, of the rows
   return embedding_parameters(shape) / 4 + (keeps_something ? passes * forward : 0);

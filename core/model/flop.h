@@ -13,6 +13,9 @@
 // core/model/torch, which makes the logits anew then; accelerators' frameworks keep them, and so it
 // is counted.
 //
+// Where adapters are trained (core/model/lora.h), theirs are counted as a layer's own, and a matrix
+// of the base has no product for a gradient of its own.
+//
 // Thread contract: free functions.
 
 #include "core/model/activations.h"

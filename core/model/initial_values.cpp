@@ -34,8 +34,16 @@ void fill_normal(std::uint64_t key, double std_dev, std::int64_t begin, std::spa
   }
 }
 
+void fill_uniform(std::uint64_t key, double bound, std::int64_t begin, std::span<float> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const double value = unit_interval(split_mix(key, static_cast<std::uint64_t>(begin) + i));
+    out[i] = static_cast<float>(bound * (2 * value - 1));
+  }
+}
+
 void fill_tensor(const TensorInfo& tensor, std::uint64_t seed, std::int64_t begin,
                  std::span<float> out) {
+  const std::uint64_t key = mix64(fnv1a(tensor.name) ^ mix64(seed));
   switch (tensor.init) {
     case TensorInfo::Init::zeros:
       std::fill(out.begin(), out.end(), 0.0f);
@@ -44,7 +52,10 @@ void fill_tensor(const TensorInfo& tensor, std::uint64_t seed, std::int64_t begi
       std::fill(out.begin(), out.end(), 1.0f);
       return;
     case TensorInfo::Init::normal:
-      fill_normal(mix64(fnv1a(tensor.name) ^ mix64(seed)), tensor.init_std, begin, out);
+      fill_normal(key, tensor.init_std, begin, out);
+      return;
+    case TensorInfo::Init::uniform:
+      fill_uniform(key, tensor.init_std, begin, out);
       return;
   }
 }

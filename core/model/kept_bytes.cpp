@@ -1,6 +1,7 @@
 #include "core/model/kept_bytes.h"
 
 #include "core/model/architecture.h"
+#include "core/model/lora.h"
 
 namespace sluice::model {
 namespace {
@@ -31,8 +32,12 @@ std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId laye
                                            std::int64_t batch, std::int64_t sequence,
                                            Activations choice, ParameterKind precision) {
   if (!is_offloaded(choice) || index_of(layer) == 0) return {};
+  if (layer < first_trained_layer(shape)) return {};
   Blocks blocks;
-  for (const MadeTensor& tensor : layer_kind(shape, layer).made(shape)) {
+  std::vector<MadeTensor> made = layer_kind(shape, layer).made(shape);
+  const std::vector<MadeTensor> of_adapters = adapter_made(shape, layer);
+  made.insert(made.end(), of_adapters.begin(), of_adapters.end());
+  for (const MadeTensor& tensor : made) {
     if (!is_needed(tensor.use)) continue;
     if (is_recomputed(choice) && tensor.use != MadeUse::input) continue;
     blocks.add(batch * sequence * tensor.token_bytes(precision));

@@ -20,7 +20,8 @@ inline constexpr std::int64_t kOwnBlockBytes = 128 << 10;
 
 // One micro-batch of batch x sequence tokens. Empty where nothing leaves: a layer that
 // is not offloaded, and the embedding, whose backward needs tokens alone (what the LayerNorm
-// of bert's and bloom's needs stays where it was computed).
+// of bert's and bloom's needs stays where it was computed). Where adapters alone are trained, these
+// are bounds: less of a layer is needed for its input's gradient than for that of its weights.
 std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId layer,
                                            std::int64_t batch, std::int64_t sequence,
                                            Activations choice, ParameterKind precision);

@@ -1,5 +1,6 @@
 #include "core/model/layout_builder.h"
 
+#include <cmath>
 #include <utility>
 
 namespace sluice::model {
@@ -28,6 +29,14 @@ void LayoutBuilder::linear(const std::string& name, std::int64_t in, std::int64_
 void LayoutBuilder::layer_norm(const std::string& name, std::int64_t width) {
   ones(name + ".weight", width);
   zeros(name + ".bias", width);
+}
+
+// Kaiming's uniform values with a = sqrt(5): the bound is sqrt(6 / ((1 + 5) in)).
+void LayoutBuilder::adapter(const std::string& name, std::int64_t in, std::int64_t out,
+                            std::int64_t rank) {
+  add(name + ".lora_A.weight", {rank, in}, TensorInfo::Init::uniform,
+      1 / std::sqrt(static_cast<double>(in)));
+  add(name + ".lora_B.weight", {out, rank}, TensorInfo::Init::zeros, 0);
 }
 
 void LayoutBuilder::add(std::string name, std::vector<std::int64_t> shape, TensorInfo::Init init,

@@ -21,6 +21,9 @@ class LayoutBuilder {
   void normal(std::string name, std::vector<std::int64_t> shape, double std_dev = kWeightStd);
   void ones(std::string name, std::int64_t count);
   void zeros(std::string name, std::int64_t count);
+  // The two of an adapter (core/model/lora.h), as torch's Linear without a bias begins a matrix,
+  // and zeros.
+  void adapter(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t rank);
 
   // NAME.weight and NAME.bias. torch's Linear: the weight is [out, in], so y = x W^T + b.
   void linear(const std::string& name, std::int64_t in, std::int64_t out);

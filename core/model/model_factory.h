@@ -32,6 +32,9 @@ struct ModelOptions {
   std::int64_t activation_buffer_bytes = 0;     // of what is offloaded, in memory at once besides
   ParameterKind compute = ParameterKind::bf16;  // also of the parameters
   int thread_count = 0;                         // 0 = all cores
+  // Where adapters alone are trained: the model's own parameters, of the same kind, in memory that
+  // outlives the model and does not change.
+  ParameterSpan base = {};
 };
 
 // Without `text_of` a token is a byte.

@@ -1,6 +1,7 @@
 #include "core/model/model_shape.h"
 
 #include "core/model/architecture.h"
+#include "core/model/lora.h"
 
 namespace sluice::model {
 
@@ -15,6 +16,10 @@ std::string family_name(Family family) {
 }
 
 FlatLayout ModelShape::flat_layout() const {
+  return has_adapters() ? adapter_layout(*this) : base_layout();
+}
+
+FlatLayout ModelShape::base_layout() const {
   const Architecture& architecture = architecture_of(*this);
   LayoutBuilder builder;
   builder.begin_layer("embedding");

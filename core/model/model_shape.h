@@ -62,6 +62,18 @@ struct SlidingWindow {
   }
 };
 
+// Low-rank adapters beside linear layers of a model, where they alone are trained (docs/lora.md;
+// core/model/lora.h makes and lists them).
+struct Lora {
+  std::int64_t rank = 0;  // 0: there are none, and all of the model is trained
+  double alpha = 0;
+  // The linear layers that have one, in the layout's order: "layers.0.self_attn.q_proj".
+  std::vector<std::string> modules = {};
+
+  // On what an adapter adds.
+  double scale() const { return alpha / static_cast<double>(rank); }
+};
+
 struct ModelShape {
   std::string name;
   std::int64_t layers = 0;  // transformer blocks
@@ -93,6 +105,7 @@ struct ModelShape {
   // bert only.
   bool masked_head = false;   // BertForMaskedLM's, without pooler and next-sentence answer
   std::int64_t segments = 0;  // kinds of tokens; 0: two
+  Lora lora = {};             // no key of a model file: a run's settings say it
 
   std::int64_t head_width() const { return head_dim > 0 ? head_dim : hidden / heads; }
   // The width of a token's queries, of its keys, and of its values.
@@ -106,8 +119,13 @@ struct ModelShape {
 
   std::int64_t segment_count() const { return segments > 0 ? segments : 2; }
 
+  bool has_adapters() const { return lora.rank > 0; }
+
+  // The tensors that are trained: all of the model's, or its adapters'. Layers without an adapter
+  // are empty then.
   FlatLayout flat_layout() const;
-  bool is_causal() const;  // attention looks back only
+  FlatLayout base_layout() const;  // the model's own tensors
+  bool is_causal() const;          // attention looks back only
 
   // Errors (ErrorCode::config): that many tokens in a sequence this model cannot take.
   Status check_sequence(std::int64_t asked) const;

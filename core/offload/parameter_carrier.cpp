@@ -122,7 +122,13 @@ void ParameterCarrier::start(LayerId layer) {
   pages_.take(layer);
   const std::span<const ParameterStore::Piece> pieces = parts_.store.pieces(layer);
   starting.pieces_left = std::ssize(pieces);
+  if (pieces.empty()) return end_reading(layer);  // nothing of the layer is trained
   for (const ParameterStore::Piece& piece : pieces) reading_.spawn(read(layer, piece));
+}
+
+void ParameterCarrier::end_reading(LayerId layer) {
+  at(layer).whereabouts = Whereabouts::here;
+  at(layer).there.set();
 }
 
 void ParameterCarrier::drop(LayerId layer) {
@@ -154,9 +160,7 @@ runtime::Task<Status> ParameterCarrier::read(LayerId layer, const ParameterStore
   CO_RETURN_IF_ERROR(moved);
   Status taken = co_await taking(layer, piece, bytes);
   CO_RETURN_IF_ERROR(taken);
-  if (--at(layer).pieces_left > 0) co_return ok_status();
-  at(layer).whereabouts = Whereabouts::here;
-  at(layer).there.set();
+  if (--at(layer).pieces_left == 0) end_reading(layer);
   co_return ok_status();
 }
 

@@ -70,6 +70,7 @@ class ParameterCarrier final : public ParameterSource {
   runtime::Task<Status> fetch(LayerId layer);
   bool make_room(LayerId layer);
   void start(LayerId layer);
+  void end_reading(LayerId layer);
   void drop(LayerId layer);
   void change_resident(LayerId layer, std::int64_t change_bytes);
   runtime::Task<Status> read(LayerId layer, const ParameterStore::Piece& piece);

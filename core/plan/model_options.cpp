@@ -12,6 +12,10 @@ model::ModelOptions model_options(const settings::RunConfig& config) {
           .thread_count = static_cast<int>(config.resources.threads)};
 }
 
+model::LoraChoice lora_choice(const settings::RunConfig& config) {
+  return {.rank = config.lora.rank, .alpha = config.lora.alpha, .targets = config.lora.targets};
+}
+
 model::SampleOptions sample_options(const settings::RunConfig& config) {
   return {.prompt = config.sample.prompt,
           .token_count = config.sample.tokens,

@@ -8,6 +8,7 @@
 #include "core/offload/offload_memory.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
+#include "core/plan/model_options.h"
 #include "core/plan/rank_share.h"
 #include "core/plan/run_extent.h"
 #include "core/weights/model_folder.h"
@@ -162,7 +163,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
                          const platform::Platform& platform) {
   RunPlan plan;
   plan.config = config;
-  plan.shape = shape;
+  ASSIGN_OR_RETURN(plan.shape, model::with_adapters(shape, lora_choice(config)));
   plan.layout = plan.shape.flat_layout();
   RETURN_IF_ERROR(plan.shape.check_sequence(config.batch.sequence));
   RETURN_IF_ERROR(check_step_extent(config.batch, plan.shape));

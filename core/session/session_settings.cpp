@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kNotInSessions = {"device",           "backend",         "gradient_work",
                                        "overlap",          "parameter_tier",  "activations",
                                        "shard_parameters", "shard_gradients", "shard_state",
-                                       "replan",           "optimizer_state"};
+                                       "replan",           "optimizer_state", "lora_rank"};
 
 std::string rates_text(std::span<const GroupRates> groups) {
   std::string text;

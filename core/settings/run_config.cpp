@@ -154,6 +154,15 @@ void note_unused_settings(Reading& reading) {
   }
 }
 
+void note_settings_without_adapters(Reading& reading) {
+  if (reading.config.lora.rank > 0) return;
+  for (const char* key : {"lora_alpha", "lora_targets", "lora_adapter"}) {
+    if (!reading.where.contains(key)) continue;
+    reading.config.warnings.push_back(fmt::format(
+        "{}: {} has no effect with lora_rank=0: no adapters are trained", reading.place(key), key));
+  }
+}
+
 // The faults that no single key can be blamed for; the message stands at the key most likely to be
 // changed.
 Status check_together(const Reading& reading) {
@@ -256,6 +265,7 @@ Result<RunConfig> finish(Reading& reading) {
   fill_names(reading.config.files, reading.path);
   RETURN_IF_ERROR(check_together(reading));
   note_unused_settings(reading);
+  note_settings_without_adapters(reading);
   note_small_subgroups(reading);
   return std::move(reading.config);
 }

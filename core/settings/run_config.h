@@ -118,6 +118,14 @@ struct ObjectiveConfig {
   double mask_share = 0.15;
 };
 
+// Low-rank adapters in the place of all parameters (docs/lora.md).
+struct LoraConfig {
+  std::int64_t rank = 0;  // 0: all parameters are trained
+  double alpha = 16;
+  std::string targets;  // empty: those that PEFT takes for the family
+  std::string adapter;  // folder that a new state's adapters begin with; empty: as new ones
+};
+
 struct ValidationConfig {
   std::int64_t every_steps = 50;  // 0: only at the end
   std::int64_t batches = 8;
@@ -175,6 +183,7 @@ struct RunConfig {
   optimizer::LossScaleOptions loss_scale;
   ArithmeticConfig arithmetic;
   ObjectiveConfig objective;
+  LoraConfig lora;
   ValidationConfig validation;
   SampleConfig sample;
   OffloadConfig offload;

@@ -160,6 +160,19 @@ const Setting kSettings[] = {
      "Part of the tokens that such a model has to answer: 80 % of them are hidden, 10 % are others "
      "by chance, and 10 % stay."},
 
+    {"lora_rank", "lora", origin, integer, AT(lora.rank), between(0, 65536), "",
+     "Rank of the low-rank adapters that are trained in the place of all parameters, whose weights "
+     "stay as they are (docs/lora.md); 0: there are none, and all parameters are trained."},
+    {"lora_alpha", "lora", origin, number, AT(lora.alpha), between(1e-6, 1e6), "",
+     "Divided by lora_rank it is the factor on what an adapter adds."},
+    {"lora_targets", "lora", origin, text, AT(lora.targets), kNone, "",
+     "The linear layers that have an adapter: ends of their names with commas between, such as "
+     "q_proj,v_proj or layers.1*.mlp.*, or all-linear; by default those that PEFT takes for the "
+     "family."},
+    {"lora_adapter", "lora", own, path, AT(lora.adapter), kNone, "",
+     "Folder in PEFT's layout whose adapter a new state begins with; by default what adapters add "
+     "is zero at first."},
+
     {"validation_every", "validation", together, integer, AT(validation.every_steps),
      between(0, 1e9), "steps", "Steps between validations; 0 means only at the end."},
     {"validation_batches", "validation", together, integer, AT(validation.batches), between(1, 1e6),

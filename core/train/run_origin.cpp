@@ -2,6 +2,7 @@
 
 #include "core/plan/run_plan.h"
 #include "core/shard/share.h"
+#include "core/weights/adapter_checkpoint.h"
 #include "core/weights/checkpoint.h"
 #include "core/weights/optimizer_checkpoint.h"
 
@@ -18,12 +19,23 @@ std::span<const char* const> moments_of(const plan::RunPlan& plan) {
 
 Result<RunOrigin> RunOrigin::of_new_state(const plan::RunPlan& plan) {
   RunOrigin origin;
-  ASSIGN_OR_RETURN(std::optional<weights::Checkpoint> found,
-                   weights::open_checkpoint(plan.config.files.model, plan.shape));
-  if (found) origin.weights = std::make_shared<const weights::Checkpoint>(*std::move(found));
+  if (plan.shape.has_adapters()) {
+    RETURN_IF_ERROR(origin.find_adapter(plan));
+  } else {
+    ASSIGN_OR_RETURN(std::optional<weights::Checkpoint> found,
+                     weights::open_checkpoint(plan.config.files.model, plan.shape));
+    if (found) origin.weights = std::make_shared<const weights::Checkpoint>(*std::move(found));
+  }
   const std::string& folder = plan.config.files.optimizer_state;
   if (folder.empty()) return origin;
-  if (origin.weights == nullptr) {
+  if (plan.shape.has_adapters() && origin.adapter == nullptr) {
+    return make_error(ErrorCode::config,
+                      "optimizer_state={}: moments go on from the adapters that they were made "
+                      "with; set lora_adapter= to the folder with these, or leave optimizer_state "
+                      "out",
+                      folder);
+  }
+  if (origin.weights == nullptr && origin.adapter == nullptr) {
     return make_error(ErrorCode::config,
                       "optimizer_state={}: moments go on from the weights that they were made "
                       "with, and those of {} are of the seed; set model= to the folder with the "
@@ -39,11 +51,22 @@ Result<RunOrigin> RunOrigin::of_new_state(const plan::RunPlan& plan) {
   return origin;
 }
 
+Status RunOrigin::find_adapter(const plan::RunPlan& plan) {
+  const std::string& folder = plan.config.lora.adapter;
+  if (folder.empty()) return ok_status();
+  ASSIGN_OR_RETURN(weights::AdapterCheckpoint found,
+                   weights::AdapterCheckpoint::open(folder, plan.shape));
+  adapter = std::make_shared<const weights::AdapterCheckpoint>(std::move(found));
+  return ok_status();
+}
+
 std::vector<session::Fact> RunOrigin::facts() const {
   const std::string from = weights == nullptr ? "of the seed"
                                               : fmt::format("{}, {:016x}", weights->description(),
                                                             weights->fingerprint());
   std::vector<session::Fact> facts = {{"weights", from, settings::Decides::together}};
+  facts.push_back({"lora_adapter", adapter == nullptr ? "new" : adapter->description(),
+                   settings::Decides::together});
   facts.push_back({"optimizer_state", moments == nullptr ? "zeros" : moments->description(),
                    settings::Decides::together});
   return facts;
@@ -52,8 +75,10 @@ std::vector<session::Fact> RunOrigin::facts() const {
 std::int64_t RunOrigin::optimizer_step() const { return moments == nullptr ? 0 : moments->step(); }
 
 offload::FillInitial RunOrigin::fill(const plan::RunPlan& plan) const {
-  const auto of_weights = [weights = weights, &plan](std::int64_t first, std::span<float> out) {
+  const auto of_weights = [weights = weights, adapter = adapter, &plan](std::int64_t first,
+                                                                        std::span<float> out) {
     if (weights != nullptr) return weights->fill(first, out);
+    if (adapter != nullptr) return adapter->fill(first, out);
     model::fill_initial(plan.layout, static_cast<std::uint64_t>(plan.config.schedule.seed), first,
                         out);
     return ok_status();

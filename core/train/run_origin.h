@@ -15,6 +15,7 @@ namespace sluice::plan {
 struct RunPlan;
 }
 namespace sluice::weights {
+class AdapterCheckpoint;
 class Checkpoint;
 class OptimizerCheckpoint;
 }  // namespace sluice::weights
@@ -24,6 +25,9 @@ namespace sluice::train {
 struct RunOrigin {
   Resharded resharded;
   std::shared_ptr<const weights::Checkpoint> weights;  // null: the seed's values, or a resume
+  std::shared_ptr<const weights::AdapterCheckpoint> adapter;  // null: new ones, none, or a resume
+  // The folder of the model that adapters are trained on (docs/lora.md); null: there are none.
+  std::shared_ptr<const weights::Checkpoint> base;
   std::shared_ptr<const weights::OptimizerCheckpoint> moments;  // null: zeros, or a resume
 
   // Errors: those of the folders that the run's model and its optimizer_state are.
@@ -35,6 +39,9 @@ struct RunOrigin {
   std::int64_t optimizer_step() const;
   // The values of this rank's part. `plan` outlives it.
   offload::FillInitial fill(const plan::RunPlan& plan) const;
+
+ private:
+  Status find_adapter(const plan::RunPlan& plan);
 };
 
 }  // namespace sluice::train

@@ -52,7 +52,7 @@ Result<std::optional<session::RecipeHistory>> found_history(const settings::RunF
     ASSIGN_OR_RETURN(std::optional<session::RecipeHistory> history,
                      session::RecipeHistory::load(place));
     if (!history) continue;
-    RETURN_IF_ERROR(check_origin(*history, recipe, place, files.text));
+    RETURN_IF_ERROR(check_origin(*history, recipe, place, files));
     return history;
   }
   return std::optional<session::RecipeHistory>();

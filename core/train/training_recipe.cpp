@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/fnv.h"
+#include "core/train/base_weights.h"
 #include "core/train/ranks.h"
 
 namespace sluice::train {
@@ -145,15 +146,21 @@ session::Recipe recipe_of(const settings::RunConfig& config, const model::ModelS
 }
 
 Status check_origin(const session::RecipeHistory& history, const session::Recipe& recipe,
-                    const std::string& directory, const std::string& text_path) {
+                    const std::string& directory, const settings::RunFiles& files) {
   const std::optional<settings::KnobChange> other = history.other_origin(recipe);
   if (!other) return ok_status();
   if (other->knob == "text") {
     return make_error(ErrorCode::config,
                       "{} was begun with a text of {}, and {} has {}: {}; resume with the text "
                       "that it was begun with, or begin another run with --set output=",
-                      directory, other->from, text_path, other->to,
-                      text_difference(other->from, other->to, text_path));
+                      directory, other->from, files.text, other->to,
+                      text_difference(other->from, other->to, files.text));
+  }
+  if (other->knob == kBaseFact) {
+    return make_error(ErrorCode::config,
+                      "{} has adapters of other base weights than those of model={}: it was begun "
+                      "with {}, and these are {}; set model= to the folder that it was begun with",
+                      directory, files.model, other->from, other->to);
   }
   return session::other_origin_error(
       directory, *other, other->knob == "seed" ? ": the order of the text would change" : "");

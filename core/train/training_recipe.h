@@ -21,10 +21,10 @@ class Ranks;
 session::Recipe recipe_of(const settings::RunConfig& config, const model::ModelShape& shape,
                           const data::TextFacts& text);
 
-// ErrorCode::config: `recipe` is that of another state than the one in `directory`. `text_path` is
-// looked at where the text differs, to say how.
+// ErrorCode::config: `recipe` is that of another state than the one in `directory`. The text in
+// `files` is looked at where it differs, to say how.
 Status check_origin(const session::RecipeHistory& history, const session::Recipe& recipe,
-                    const std::string& directory, const std::string& text_path);
+                    const std::string& directory, const settings::RunFiles& files);
 
 // ErrorCode::config on all ranks where one has something else than the first: what, and both.
 Status check_same_on_ranks(Ranks& ranks, const session::Recipe& recipe);

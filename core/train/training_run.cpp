@@ -86,6 +86,11 @@ Result<OpenRunRequest> TrainingRun::plan_own(const Request& request) {
     ASSIGN_OR_RETURN(origin_, RunOrigin::of_new_state(plan));
     for (session::Fact& fact : origin_.facts()) recipe_.push_back(std::move(fact));
   }
+  if (plan.shape.has_adapters()) {
+    ASSIGN_OR_RETURN(origin_.base, find_base(plan));
+    ASSIGN_OR_RETURN(session::Fact base, base_fact(*origin_.base));
+    recipe_.push_back(std::move(base));
+  }
   const model::ModelFactory& factory = *request.factory;
   ASSIGN_OR_RETURN(planned.memory,
                    session::plan_run_memory(plan, [factory](const plan::RunPlan& run) {
@@ -143,8 +148,12 @@ Status TrainingRun::open_model(const model::ModelFactory& factory) {
   if (plan().share.is_sharded()) {
     ASSIGN_OR_RETURN(shard_groups_, ranks_->make_shard_groups(plan().share));
   }
-  ASSIGN_OR_RETURN(
-      built_, factory.make(plan().shape, plan::model_options(config()), session_->parameters()));
+  model::ModelOptions options = plan::model_options(config());
+  if (origin_.base != nullptr) {
+    ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::read(*origin_.base, plan(), stops_));
+    options.base = base_.emplace(std::move(base)).span();
+  }
+  ASSIGN_OR_RETURN(built_, factory.make(plan().shape, options, session_->parameters()));
   runtime::RecordingSink* const recording = session_->clock().recording();
   if (recording != nullptr && built_.device != nullptr) {
     recording->watch_accelerator_memory(

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/saturating.h"
+#include "core/plan/model_options.h"
 #include "core/plan/run_plan.h"
 #include "core/weights/model_folder.h"
 #include "storage/rundb/catalog_reader.h"
@@ -131,6 +132,7 @@ class RecordedRunReader {
                      files_.platform.empty()
                          ? platform::parse_platform(meta_["platform_text"], meta_["platform"])
                          : platform::load_platform(files_.platform));
+    ASSIGN_OR_RETURN(run_.shape, model::with_adapters(run_.shape, plan::lora_choice(run_.config)));
     run_.platform = plan::with_needed_accelerator(run_.platform, run_.config);
     if (is_real()) {
       ASSIGN_OR_RETURN(run_.platform, plan::with_real_accelerator(run_.platform, run_.config));

@@ -16,6 +16,9 @@ namespace {
 // Two tensors are compared in pieces of so many elements each.
 constexpr std::int64_t kComparedElements = 1 << 18;
 
+// Elements of each end of a tensor, and of its middle, that a sample has.
+constexpr std::int64_t kSampledElements = 256;
+
 // The first element in which they differ; as many as there are: none.
 Result<std::int64_t> first_difference_of(const TensorPlace& a, const TensorPlace& b) {
   const std::int64_t count = a.tensor->element_count();
@@ -41,7 +44,7 @@ Result<std::optional<Checkpoint>> Checkpoint::open(const std::string& folder,
                                                    const model::ModelShape& shape) {
   ASSIGN_OR_RETURN(std::vector<SafetensorsFile> files, open_weights(folder));
   if (files.empty()) return std::nullopt;
-  Checkpoint checkpoint(folder, shape.flat_layout(), std::move(files));
+  Checkpoint checkpoint(folder, shape.base_layout(), std::move(files));
   ASSIGN_OR_RETURN(checkpoint.match_,
                    match_tensors(checkpoint.files_, shape, checkpoint.layout_, folder));
   RETURN_IF_ERROR(checkpoint.check_tied(shape));
@@ -82,6 +85,23 @@ Status Checkpoint::check_tied(const model::ModelShape& shape) const {
 
 Status Checkpoint::fill(std::int64_t first, std::span<float> out) const {
   return read_elements(layout_, match_.places, first, out);
+}
+
+// Other weights of the same model differ in each of their tensors, or in some.
+Result<std::uint64_t> Checkpoint::sample() const {
+  std::uint64_t hash = fingerprint();
+  std::vector<float> values;
+  for (const model::TensorInfo& info : layout_.tensors) {
+    const std::int64_t count = std::min(info.count, kSampledElements);
+    values.resize(static_cast<std::size_t>(count));
+    for (const std::int64_t at : {std::int64_t{0}, (info.count - count) / 2, info.count - count}) {
+      RETURN_IF_ERROR(fill(info.first + at, values));
+      const auto bytes = std::as_bytes(std::span(values));
+      hash =
+          fnv1a(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), hash);
+    }
+  }
+  return hash;
 }
 
 std::string Checkpoint::description() const {

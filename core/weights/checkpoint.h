@@ -28,6 +28,8 @@ class Checkpoint {
   const std::string& folder() const { return folder_; }
   std::string description() const;    // "26 tensors of BF16 in 3 files"
   std::uint64_t fingerprint() const;  // of names, dtypes and shapes, not of what is in them
+  // The same with some values of each tensor: at both of its ends and in the middle.
+  Result<std::uint64_t> sample() const;
 
  private:
   Checkpoint(std::string folder, model::FlatLayout layout, std::vector<SafetensorsFile> files)

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/weights/adapter_config.h"
 #include "core/weights/checkpoint_index.h"
 #include "core/weights/optimizer_names.h"
 #include "core/weights/tensor_names.h"
@@ -19,10 +20,14 @@ namespace fs = std::filesystem;
 
 TensorSet weights_of(const model::ModelShape& shape, ElementType type) {
   const model::FlatLayout layout = shape.flat_layout();
-  TensorSet set{kWeightsStem, {{"format", "pt"}}, type, layout.parameter_count, {}};
+  TensorSet set{shape.has_adapters() ? kAdapterStem : kWeightsStem,
+                {{"format", "pt"}},
+                type,
+                layout.parameter_count,
+                {}};
   for (const model::TensorInfo& info : layout.tensors) {
     set.tensors.push_back(
-        {name_in_files(shape.family, info.name), info.shape, info.first, info.count});
+        {trained_name_in_files(shape, info.name), info.shape, info.first, info.count});
   }
   return set;
 }
@@ -40,8 +45,8 @@ TensorSet moments_of(const model::ModelShape& shape, const OptimizerArrays& opti
   std::int64_t first = 0;
   for (const std::string& array : optimizer.arrays) {
     for (const model::TensorInfo& info : layout.tensors) {
-      set.tensors.push_back({moment_name(array, name_in_files(shape.family, info.name)), info.shape,
-                             first + info.first, info.count});
+      set.tensors.push_back({moment_name(array, trained_name_in_files(shape, info.name)),
+                             info.shape, first + info.first, info.count});
     }
     first += layout.parameter_count;
   }
@@ -71,7 +76,8 @@ Result<WrittenCheckpoint> write_files(const CheckpointFiles& files, const model:
   if (files.optimizer) {
     ASSIGN_OR_RETURN(written.optimizer_file_count, writer.write(moments, files.optimizer->read));
   }
-  RETURN_IF_ERROR(writer.write_text(kConfigFile, files.config));
+  RETURN_IF_ERROR(
+      writer.write_text(shape.has_adapters() ? kAdapterConfigFile : kConfigFile, files.config));
   for (const std::string& path : files.carried) RETURN_IF_ERROR(carry(path, folder));
   return written;
 }

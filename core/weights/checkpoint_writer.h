@@ -1,7 +1,8 @@
 #pragma once
 // Flat parameters as a folder that Hugging Face's AutoModel opens: safetensors, in pieces with an
 // index where one file would be too large, config.json, and files that are carried along. With
-// them, where asked for, the optimizer's arrays as optimizer.safetensors.
+// them, where asked for, the optimizer's arrays as optimizer.safetensors. Adapters are written, of
+// a shape that has them, as PEFT does: adapter_model.safetensors and adapter_config.json.
 //
 // Thread contract: a free function; blocks on the drives.
 
@@ -28,7 +29,7 @@ struct OptimizerArrays {
 struct CheckpointFiles {
   std::string folder;
   ElementType type = ElementType::fp32;
-  std::string config;                // the text of config.json
+  std::string config;                // the text of config.json, or of adapter_config.json
   std::vector<std::string> carried;  // paths of files that are copied as they are
   std::int64_t piece_bytes = kPieceBytes;
   std::optional<OptimizerArrays> optimizer = std::nullopt;

@@ -3,6 +3,7 @@
 #include <array>
 #include <filesystem>
 
+#include "core/weights/adapter_config.h"
 #include "core/weights/checkpoint_index.h"
 #include "core/weights/model_folder.h"
 #include "storage/io/file.h"
@@ -66,8 +67,14 @@ Status keep_model(const std::string& output, const std::string& model_path,
   fs::create_directories(folder, error);
   fs::remove(file, error);
   fs::remove(folder / kConfigFile, error);
+  fs::remove(folder / kAdapterConfigFile, error);
   for (const std::string& path : carried_files(folder.string())) fs::remove(path, error);
   RETURN_IF_ERROR(write_new(file.string(), model::model_file_text(model::file_values(shape))));
+  if (shape.has_adapters()) {
+    const std::string base = fs::absolute(source.value_or(model_path)).lexically_normal().string();
+    RETURN_IF_ERROR(
+        write_new((folder / kAdapterConfigFile).string(), adapter_config_text(shape, base)));
+  }
   if (!source) return ok_status();
   RETURN_IF_ERROR(copy_into(*source + "/" + kConfigFile, folder));
   for (const std::string& path : carried_files(*source)) RETURN_IF_ERROR(copy_into(path, folder));

@@ -1,7 +1,8 @@
 #pragma once
 // What a run keeps of its model in OUTPUT/kept_model, so that it goes on, and its weights can be
 // exported, where the model's own files are gone: its shape, as a model file; and of a run that was
-// begun from a folder of Hugging Face's the configuration and the files of the tokenizer.
+// begun from a folder of Hugging Face's the configuration and the files of the tokenizer; and of
+// adapters their configuration, with the folder of their base.
 //
 // Thread contract: free functions; they block on the drives.
 

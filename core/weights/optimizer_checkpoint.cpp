@@ -109,7 +109,7 @@ Status OptimizerCheckpoint::match(const Wanted& wanted) {
     }
   }
   const auto name = [&wanted](const char* array, const model::TensorInfo& info) {
-    return moment_name(array, name_in_files(wanted.shape.family, info.name));
+    return moment_name(array, trained_name_in_files(wanted.shape, info.name));
   };
   std::vector<std::string> names;
   for (const char* const array : wanted.arrays) {

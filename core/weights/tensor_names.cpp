@@ -31,6 +31,10 @@ std::string name_in_files(model::Family family, const std::string& name) {
   return is_of_head(name) ? name : std::string(prefix_of(family)) + name;
 }
 
+std::string trained_name_in_files(const model::ModelShape& shape, const std::string& name) {
+  return (shape.has_adapters() ? "base_model.model." : "") + name_in_files(shape.family, name);
+}
+
 std::string name_in_layout(model::Family family, std::string_view name) {
   const std::string_view prefix = prefix_of(family);
   if (name.starts_with(prefix)) name.remove_prefix(prefix.size());

@@ -14,6 +14,8 @@ namespace sluice::weights {
 
 // "model.norm.weight" of "norm.weight"; the output table and BERT's head stay what they are.
 std::string name_in_files(model::Family family, const std::string& name);
+// The same of a tensor that is trained: of an adapter what PEFT calls it.
+std::string trained_name_in_files(const model::ModelShape& shape, const std::string& name);
 // The reverse; a name without the prefix stays what it is. Old words are as the new ones.
 std::string name_in_layout(model::Family family, std::string_view name);
 

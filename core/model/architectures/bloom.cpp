@@ -33,6 +33,7 @@ void add_bloom_head(LayoutBuilder& builder, const std::string& /*layer*/, const 
 const Architecture kBloom = {
     .name = "bloom",
     .block_name = "h",
+    .lora_targets = "query_key_value",
     .positions = Positions::any,
     .embedding = {.add_tensors = add_bloom_embedding, .made = looked_up_and_normed_made},
     .block = {.add_tensors = add_bloom_block,

@@ -48,6 +48,8 @@ const Architecture kGpt2 = {
     .name = "gpt2",
     .block_name = "h",
     .is_trainable = true,
+    .is_in_out = true,
+    .lora_targets = "c_attn",
     .embedding = {.add_tensors = add_gpt2_embedding, .made = looked_up_made},
     .block = {.add_tensors = add_gpt2_block,
               .made = plain_block_made,

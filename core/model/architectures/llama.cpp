@@ -180,6 +180,7 @@ const Architecture kLlama = {
     .name = "llama",
     .block_name = "layers",
     .is_trainable = true,
+    .lora_targets = "q_proj,v_proj",
     .output_table = OutputTable::own_unless_tied,
     .positions = Positions::any,
     .mlp_tensors = 4,

@@ -80,6 +80,7 @@ const Architecture kVit = {
     .name = "vit",
     .block_name = "encoder.layer",
     .is_causal = false,
+    .lora_targets = "query,value",
     .output_table = OutputTable::none,
     .positions = Positions::patches,
     .embedding = {.add_tensors = add_vit_embedding,

@@ -10,7 +10,7 @@
 
 #include "core/model/torch/attention.h"
 #include "core/model/torch/autograd.h"
-#include "core/model/torch/products.h"
+#include "core/model/torch/linear.h"
 
 namespace sluice::model {
 namespace {
@@ -72,11 +72,6 @@ void embed_backward(const at::Tensor& gradient, const LayerViews& w, WindowShape
   put_first_rows(of_positions, w["position_embeddings.weight"], writer);
   put_first_rows(of_positions.sum(at::IntArrayRef{0}, /*keepdim=*/true),
                  w["token_type_embeddings.weight"], writer);
-}
-
-// Weights are [out, in].
-at::Tensor linear(const at::Tensor& x, const LayerViews& w, const std::string& name) {
-  return product_plus(w[name + ".bias"], x, w[name + ".weight"].t());
 }
 
 at::Tensor attended(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {

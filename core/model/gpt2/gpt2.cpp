@@ -6,7 +6,7 @@
 #include <ATen/ops/layer_norm.h>
 
 #include "core/model/torch/attention.h"
-#include "core/model/torch/products.h"
+#include "core/model/torch/linear.h"
 
 namespace sluice::model {
 namespace {
@@ -43,19 +43,19 @@ void embed_backward(const at::Tensor& gradient, const LayerViews& w, WindowShape
   }
 }
 
-// Weights are [in, out]; c_attn's columns are query, key and value.
+// Hugging Face's Conv1D.
+at::Tensor conv1d(const at::Tensor& x, const LayerViews& w, const std::string& name) {
+  return linear(x, w, name, MatrixOrder::in_out);
+}
+
+// c_attn's columns are query, key and value.
 at::Tensor block(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
-  const at::Tensor qkv =
-      product_plus(w["attn.c_attn.bias"], layer_norm(x, w["ln_1.weight"], w["ln_1.bias"]),
-                   w["attn.c_attn.weight"]);
+  const at::Tensor qkv = conv1d(layer_norm(x, w["ln_1.weight"], w["ln_1.bias"]), w, "attn.c_attn");
   const at::Tensor mixed = attention(qkv, context.window, context.shape.heads);
-  const at::Tensor attended =
-      x + product_plus(w["attn.c_proj.bias"], mixed, w["attn.c_proj.weight"]);
+  const at::Tensor attended = x + conv1d(mixed, w, "attn.c_proj");
   const at::Tensor widened = at::gelu(
-      product_plus(w["mlp.c_fc.bias"], layer_norm(attended, w["ln_2.weight"], w["ln_2.bias"]),
-                   w["mlp.c_fc.weight"]),
-      "tanh");
-  return attended + product_plus(w["mlp.c_proj.bias"], widened, w["mlp.c_proj.weight"]);
+      conv1d(layer_norm(attended, w["ln_2.weight"], w["ln_2.bias"]), w, "mlp.c_fc"), "tanh");
+  return attended + conv1d(widened, w, "mlp.c_proj");
 }
 
 at::Tensor head(const at::Tensor& x, const LayerViews& w, const ModelShape& /*shape*/) {

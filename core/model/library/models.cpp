@@ -73,8 +73,9 @@ MemoryItems memory(const ModelShape& shape, const ModelOptions& options) {
 MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
                           const ModelOptions& options) {
   MemoryItems items = torch_device_memory(shape.flat_layout(), options, opened.device);
-  for (MemoryItem& item : compute_items(host_compute_memory(shape, options)))
-    items.push_back(std::move(item));
+  const ComputeMemory bound = host_compute_memory(shape, options);
+  items.push_back({"base weights (lora_rank)", bound.base_bytes});
+  for (MemoryItem& item : compute_items(bound)) items.push_back(std::move(item));
   items.push_back(
       {"pieces of the loss", launched_piece_bytes(std::min(options.batch * options.sequence,
                                                            head_chunk_tokens(shape.vocabulary)),
@@ -88,6 +89,7 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
   const ComputeMemory bound = host_compute_memory(shape, options);
   MemoryItems items = {
       {"program and libraries", bound.library_bytes + library_bytes_of(opened.device)},
+      {"base weights (lora_rank)", bound.base_bytes},
       {"tokens", options.micro_step_count * batch_bytes(options.batch * options.sequence)},
       {"activations on their way", bound.offloaded_bytes}};
   if (!computes_on_processor(opened.device)) return items;

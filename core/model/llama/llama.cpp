@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/model/torch/attention.h"
-#include "core/model/torch/products.h"
+#include "core/model/torch/linear.h"
 #include "core/model/torch/rms_norm.h"
 #include "core/model/torch/rotary.h"
 
@@ -29,18 +29,11 @@ at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape /*wi
   return w["embed_tokens.weight"].index_select(0, tokens);
 }
 
-// Weights are [out, in].
-at::Tensor linear(const at::Tensor& x, const LayerViews& w, const std::string& name,
-                  bool has_bias) {
-  const at::Tensor weight = w[name + ".weight"].t();
-  return has_bias ? product_plus(w[name + ".bias"], x, weight) : watched_product(x, weight);
-}
-
 // Queries or keys, each head through its norm where there is one, and turned.
 at::Tensor turned_heads(const at::Tensor& x, const LayerViews& w, const std::string& part,
                         const LayerContext& context) {
   const ModelShape& shape = context.shape;
-  at::Tensor rows = linear(x, w, "self_attn." + part + "_proj", shape.qkv_bias);
+  at::Tensor rows = linear(x, w, "self_attn." + part + "_proj");
   if (shape.qk_norm) {
     const at::Tensor of_heads = rows.view({rows.size(0), -1, shape.head_width()});
     rows = rms_norm(of_heads, w["self_attn." + part + "_norm.weight"], shape.norm_eps)
@@ -60,20 +53,19 @@ at::Tensor attended(const at::Tensor& x, const LayerViews& w, const LayerContext
   const ModelShape& shape = context.shape;
   const at::Tensor query = turned_heads(x, w, "q", context);
   const at::Tensor key = turned_heads(x, w, "k", context);
-  const at::Tensor value = linear(x, w, "self_attn.v_proj", shape.qkv_bias);
+  const at::Tensor value = linear(x, w, "self_attn.v_proj");
   const at::Tensor mixed = grouped_attention(query, key, value, context.window, shape.heads,
                                              shape.kv_heads, mask_of(context));
-  return linear(mixed, w, "self_attn.o_proj", shape.o_bias);
+  return linear(mixed, w, "self_attn.o_proj");
 }
 
 at::Tensor block(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
   const double eps = context.shape.norm_eps;
   const at::Tensor middle = x + attended(rms_norm(x, w["input_layernorm.weight"], eps), w, context);
   const at::Tensor inner = rms_norm(middle, w["post_attention_layernorm.weight"], eps);
-  const bool has_bias = context.shape.mlp_bias;
-  const at::Tensor gate = at::silu(linear(inner, w, "mlp.gate_proj", has_bias));
-  const at::Tensor up = linear(inner, w, "mlp.up_proj", has_bias);
-  return middle + linear(gate * up, w, "mlp.down_proj", has_bias);
+  const at::Tensor gate = at::silu(linear(inner, w, "mlp.gate_proj"));
+  const at::Tensor up = linear(inner, w, "mlp.up_proj");
+  return middle + linear(gate * up, w, "mlp.down_proj");
 }
 
 at::Tensor head(const at::Tensor& x, const LayerViews& w, const ModelShape& shape) {

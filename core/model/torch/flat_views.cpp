@@ -13,27 +13,56 @@ bool ends_so(std::string_view name, std::string_view end) {
          (name.size() == end.size() || name[name.size() - end.size() - 1] == '.');
 }
 
-}  // namespace
-
-const at::Tensor& LayerViews::operator[](std::string_view name) const {
-  std::size_t i = 0;
-  while (i < names_.size() && !ends_so(names_[i], name)) ++i;
-  CHECK_LT(i, names_.size());
-  return tensors_[i];
+at::Tensor view_of(const TensorInfo& info, const at::Tensor& flat, std::int64_t first) {
+  return flat.narrow(0, info.first - first, info.count).view(info.shape).detach();
 }
 
-void view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat, FlatViews& views) {
+}  // namespace
+
+const at::Tensor* LayerViews::Named::find(std::string_view name) const {
+  std::size_t i = 0;
+  while (i < names.size() && !ends_so(names[i], name)) ++i;
+  return i < names.size() ? &tensors[i] : nullptr;
+}
+
+const at::Tensor* LayerViews::find(std::string_view name) const {
+  const at::Tensor* const found = trained_.find(name);
+  return found != nullptr ? found : base_.find(name);
+}
+
+const at::Tensor& LayerViews::operator[](std::string_view name) const {
+  const at::Tensor* const found = find(name);
+  CHECK(found != nullptr);
+  return *found;
+}
+
+void FlatViews::view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat) {
   const LayerRange& range = layout.layer(layer);
   CHECK_EQ(flat.numel(), range.count);
-  views.layers.resize(layout.layers.size());
-  LayerViews fresh;
+  layers.resize(layout.layers.size());
+  LayerViews::Named fresh;
   for (const TensorInfo& info : layout.tensors) {
     if (info.layer != layer) continue;
-    const at::Tensor view = flat.narrow(0, info.first - range.first, info.count).view(info.shape);
-    fresh.tensors_.push_back(view.detach().set_requires_grad(index_of(layer) > 0));
-    fresh.names_.push_back(info.name);
+    fresh.tensors.push_back(
+        view_of(info, flat, range.first).set_requires_grad(index_of(layer) > 0));
+    fresh.names.push_back(info.name);
   }
-  views.layers[index_of(layer)] = std::move(fresh);
+  layers[index_of(layer)].trained_ = std::move(fresh);
+}
+
+void FlatViews::view_base(const FlatLayout& layout, const at::Tensor& flat, double adapter_scale) {
+  CHECK_EQ(flat.numel(), layout.parameter_count);
+  layers.resize(layout.layers.size());
+  for (LayerViews& layer : layers) layer.adapter_scale_ = adapter_scale;
+  for (const TensorInfo& info : layout.tensors) {
+    LayerViews::Named& base = layers[index_of(info.layer)].base_;
+    base.tensors.push_back(view_of(info, flat, 0));
+    base.names.push_back(info.name);
+  }
+}
+
+at::Tensor tensor_of(const ParameterSpan& parameters) {
+  return at::from_blob(parameters.data(), {parameters.size()}, dtype_of(parameters.kind()));
 }
 
 FlatViews view_flat(const FlatLayout& layout, const ParameterSpan& parameters) {
@@ -41,10 +70,7 @@ FlatViews view_flat(const FlatLayout& layout, const ParameterSpan& parameters) {
   FlatViews views;
   for (std::int32_t l = 0; l < layout.layer_count(); ++l) {
     const LayerRange& range = layout.layer(LayerId{l});
-    view_layer(layout, LayerId{l},
-               at::from_blob(parameters.subspan(range.first, range.count).data(), {range.count},
-                             dtype_of(parameters.kind())),
-               views);
+    views.view_layer(layout, LayerId{l}, tensor_of(parameters.subspan(range.first, range.count)));
   }
   return views;
 }

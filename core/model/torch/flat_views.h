@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,21 +17,39 @@
 
 namespace sluice::model {
 
-// A layer's tensors.
+// A layer's tensors: those that are trained, and where these are adapters, those of the base.
 class LayerViews {
  public:
   // The one whose name ends so, behind a dot or as a whole; there must be one.
   const at::Tensor& operator[](std::string_view name) const;
-  std::span<const at::Tensor> in_flat_order() const { return tensors_; }
+  // Null: there is none.
+  const at::Tensor* find(std::string_view name) const;
+  // Those that are trained.
+  std::span<const at::Tensor> in_flat_order() const { return trained_.tensors; }
+  // On what adapters add (Lora::scale()).
+  double adapter_scale() const { return adapter_scale_; }
 
  private:
-  friend void view_layer(const FlatLayout&, LayerId, const at::Tensor&, struct FlatViews&);
+  friend struct FlatViews;
+  struct Named {
+    const at::Tensor* find(std::string_view name) const;
 
-  std::vector<at::Tensor> tensors_;
-  std::vector<std::string_view> names_;  // in the layout
+    std::vector<at::Tensor> tensors;
+    std::vector<std::string> names;
+  };
+
+  Named trained_;
+  Named base_;
+  double adapter_scale_ = 0;
 };
 
 struct FlatViews {
+  // The layer's tensors from now on are those of its `flat` parameters. Those of blocks and head
+  // ask autograd for gradients; the embedding's do not, since their gradients are made by hand.
+  void view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat);
+  // The same of all layers of the base, which asks for none, in one tensor of all parameters.
+  void view_base(const FlatLayout& layout, const at::Tensor& flat, double adapter_scale);
+
   std::vector<LayerViews> layers;          // index = LayerId
   std::vector<at::Tensor> constants = {};  // that layers read beside parameters
 
@@ -39,10 +58,8 @@ struct FlatViews {
   const LayerViews& head() const { return layers.back(); }
 };
 
-// The layer's tensors in `views` from now on are those of its `flat` parameters. Those of blocks
-// and head ask autograd for gradients; the embedding's do not, since their gradients are made by
-// hand. The layout outlives the views.
-void view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat, FlatViews& views);
+// An array in host memory as one tensor.
+at::Tensor tensor_of(const ParameterSpan& parameters);
 
 // All layers', of an array in host memory.
 FlatViews view_flat(const FlatLayout& layout, const ParameterSpan& parameters);

@@ -55,18 +55,29 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
                         .parts = head_is_one_product(shape.vocabulary, options)
                                      ? OutputGradient::Parts::one
                                      : OutputGradient::Parts::several,
-                        .waits = !shape.has_own_output_table()}),
+                        .waits = !shape.has_own_output_table() && !shape.has_adapters()}),
       micro_batches_(static_cast<std::size_t>(options.micro_step_count)) {
   host_views_.constants = constants_of(architecture, shape, options, at::kCPU);
+  if (shape.has_adapters())
+    host_views_.view_base(shape_.base_layout(), tensor_of(options.base), shape.lora.scale());
   if (device.is_cpu()) {
     views_ = host_views_;
   } else {
     views_.constants = constants_of(architecture, shape, options, device);
+    take_base_along();
   }
   for (const at::Tensor& constant : views_.constants)
     block_memory_.not_the_layers.push_back(constant.storage().unsafeGetStorageImpl());
   if (pinned != nullptr) block_memory_.staging = &staging_.emplace(*pinned);
   for (int m = 0; m < options.micro_step_count; ++m) rooms_.push_back(make_room());
+}
+
+// To the device, once and for all: it stays there.
+void StackModel::take_base_along() {
+  if (!shape_.has_adapters()) return;
+  const at::Tensor base = tensor_of(options_.base).to(device_);
+  views_.view_base(shape_.base_layout(), base, shape_.lora.scale());
+  block_memory_.not_the_layers.push_back(base.storage().unsafeGetStorageImpl());
 }
 
 StackModel::Room StackModel::make_room() const {
@@ -108,7 +119,7 @@ Status StackModel::choose_activations(const LayerActivations& activations) {
 }
 
 void StackModel::bind(LayerId layer, const at::Tensor& flat) {
-  view_layer(layout_, layer, flat, views_);
+  views_.view_layer(layout_, layer, flat);
   block_memory_.not_the_layers.push_back(flat.storage().unsafeGetStorageImpl());
 }
 
@@ -235,10 +246,11 @@ void StackModel::forward_embedding(MicroBatch& micro) const {
 
 void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
   const Activations choice = choice_of(layer);
-  const bool is_training = micro.use == BatchUse::training;
+  const bool is_training = micro.use == BatchUse::training && goes_backward(layer);
   const bool keeps = is_training && !is_recomputed(choice);
   const at::AutoGradMode watch(keeps);
-  const at::Tensor input = micro.stream.detach().set_requires_grad(keeps);
+  const at::Tensor input =
+      micro.stream.detach().set_requires_grad(keeps && passes_gradient_on(layer));
   const bool leaves = is_training && is_offloaded(choice);
   const at::Tensor output =
       leaves ? run_watched(layer, input, micro) : run_layer(layer, input, micro.window, views_);
@@ -303,6 +315,7 @@ void StackModel::launch_backward(LayerId layer, int micro_step, double gradient_
   CHECK_EQ(micro.next_layer, layout_.layer_count());
   CHECK(micro.use == BatchUse::training);
   GradientWriter writer(into);
+  if (!goes_backward(layer)) return writer.finish();
   if (layer == head()) {
     backward_head(micro, gradient_scale, writer);
   } else if (index_of(layer) > 0) {
@@ -321,22 +334,23 @@ StackModel::KeptLayer StackModel::take_layer(LayerId layer, MicroBatch& micro) c
   CHECK(kept.input.defined());
   if (is_recomputed(choice_of(layer))) {
     const at::AutoGradMode watch(true);
-    kept.input.set_requires_grad(true);
+    kept.input.set_requires_grad(passes_gradient_on(layer));
     kept.output = run_layer(layer, kept.input, micro.window, views_);
   }
   return kept;
 }
 
 // Walks one layer's graph: its parameters' gradients to the caller, its input's to the layer below.
-void StackModel::propagate(const KeptLayer& layer, std::span<const at::Tensor> parameters,
+void StackModel::propagate(LayerId layer, const KeptLayer& kept,
+                           std::span<const at::Tensor> parameters,
                            const at::Tensor& output_gradient, MicroBatch& micro,
                            GradientWriter& writer) const {
-  std::vector<at::Tensor> wanted = {layer.input};
-  wanted.insert(wanted.end(), parameters.begin(), parameters.end());
-  const std::vector<at::Tensor> gradients = differentiate(layer.output, wanted, output_gradient);
+  std::vector<at::Tensor> wanted(parameters.begin(), parameters.end());
+  if (passes_gradient_on(layer)) wanted.push_back(kept.input);
+  const std::vector<at::Tensor> gradients = differentiate(kept.output, wanted, output_gradient);
   const at::NoGradGuard no_grad;
-  micro.stream_gradient = gradients[0];
-  for (std::size_t i = 1; i < gradients.size(); ++i) writer.put(gradients[i]);
+  if (passes_gradient_on(layer)) micro.stream_gradient = gradients.back();
+  for (std::size_t i = 0; i < parameters.size(); ++i) writer.put(gradients[i]);
 }
 
 void StackModel::backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer) {
@@ -345,7 +359,8 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
   const at::Tensor normed_gradient = at::empty_like(normed);
   const double scale = gradient_scale / micro.numbers.loss_divisor();
   at::Tensor bias_gradient;
-  if (has_output_bias())
+  const bool trains_tables = !shape_.has_adapters();
+  if (has_output_bias() && trains_tables)
     bias_gradient = at::zeros({shape_.vocabulary}, normed.options().dtype(at::kFloat));
   {
     const at::NoGradGuard no_grad;
@@ -358,12 +373,15 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
                               bias_gradient);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
       product_into(chunk_gradient, logits, output_table(views_));
-      output_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
+      if (trains_tables)
+        output_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
     }
   }
   std::span<const at::Tensor> watched = views_.head().in_flat_order();
-  if (has_own_output_table() || has_output_bias()) watched = watched.first(watched.size() - 1);
-  propagate(kept, watched, normed_gradient, micro, writer);
+  if (trains_tables && (has_own_output_table() || has_output_bias()))
+    watched = watched.first(watched.size() - 1);
+  propagate(head(), kept, watched, normed_gradient, micro, writer);
+  if (!trains_tables) return;
   if (has_own_output_table()) output_gradient_.put_alone(writer);
   if (has_output_bias()) writer.put(bias_gradient);
 }
@@ -372,7 +390,7 @@ void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter
   CHECK(micro.stream_gradient.defined());
   const KeptLayer kept = take_layer(layer, micro);
   const at::Tensor output_gradient = std::exchange(micro.stream_gradient, at::Tensor());
-  propagate(kept, views_.of(layer).in_flat_order(), output_gradient, micro, writer);
+  propagate(layer, kept, views_.of(layer).in_flat_order(), output_gradient, micro, writer);
 }
 
 void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
@@ -442,6 +460,7 @@ Status check_options(const ModelShape& shape, const ModelOptions& options) {
                       options.batch, options.sequence, options.micro_step_count,
                       options.thread_count);
   }
+  CHECK(!shape.has_adapters() || options.base.kind() == options.compute);
   return shape.check_sequence(options.sequence);
 }
 

@@ -4,6 +4,9 @@
 // micro-batches, kept tensors, recomputation, logits and the loss are made here, the same for each
 // family.
 //
+// Where adapters alone are trained (core/model/lora.h), the model's own parameters ask for no
+// gradients, and lie all along where it computes.
+//
 // Blocks and head go through autograd, one layer's graph at a time: its input is cut off from the
 // layer below, so a layer's backward walks that layer only. Embedding, loss and the output table
 // are differentiated by hand.
@@ -103,6 +106,13 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     std::int32_t next_layer = 0;  // that may go forward; layer count once all have
   };
 
+  void take_base_along();
+  // Whether something is trained in the layer or below it, and below it.
+  bool goes_backward(LayerId layer) const {
+    return layout_.layer(layer).first + layout_.layer(layer).count > 0;
+  }
+  bool passes_gradient_on(LayerId layer) const { return layout_.layer(layer).first > 0; }
+
   Activations choice_of(LayerId layer) const { return options_.activations.of(layer); }
   bool keeps_logits() const { return !is_recomputed(choice_of(head())); }
   LayerId head() const { return LayerId{layout_.layer_count() - 1}; }
@@ -132,7 +142,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   void backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const;
   void backward_embedding(MicroBatch& micro, GradientWriter& writer);
   KeptLayer take_layer(LayerId layer, MicroBatch& micro) const;
-  void propagate(const KeptLayer& layer, std::span<const at::Tensor> parameters,
+  void propagate(LayerId layer, const KeptLayer& kept, std::span<const at::Tensor> parameters,
                  const at::Tensor& output_gradient, MicroBatch& micro,
                  GradientWriter& writer) const;
 
@@ -141,7 +151,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   const TorchArchitecture& architecture_;
   ModelShape shape_;
   ModelOptions options_;
-  FlatLayout layout_;
+  FlatLayout layout_;  // of what is trained
   ParameterSpan parameters_;
   at::Device device_;
   std::optional<StagingMemory> staging_;  // beside a device

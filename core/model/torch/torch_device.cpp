@@ -102,7 +102,9 @@ TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, Torc
 
 void TorchDevice::take_memory() {
   const auto take = [&](Place& place, std::int64_t size_bytes, const std::string& name) {
-    place.memory = at::zeros({size_bytes}, at::TensorOptions(opened_.device).dtype(at::kByte));
+    // A layer that trains nothing has a place too: kernels get no memory that is none.
+    place.memory = at::zeros({std::max(size_bytes, kLineBytes)},
+                             at::TensorOptions(opened_.device).dtype(at::kByte));
     name_memory(opened_.device, place.memory.data_ptr(), name);
   };
   const FlatLayout& layout = model_.layout();
