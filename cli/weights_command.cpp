@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -14,10 +15,14 @@
 #include "cli/state_argument.h"
 #include "cli/state_weights.h"
 #include "cli/terminal.h"
+#include "core/session/recipe_history.h"
+#include "core/train/base_weights.h"
+#include "core/train/training_recipe.h"
 #include "core/weights/adapter_config.h"
 #include "core/weights/checkpoint_index.h"
 #include "core/weights/hf_config.h"
 #include "core/weights/kept_model.h"
+#include "core/weights/merged_weights.h"
 #include "core/weights/model_folder.h"
 
 namespace sluice::cli {
@@ -32,6 +37,7 @@ struct ExportArguments {
   std::string dtype = "fp32";
   std::string model;  // empty: what the run kept
   bool has_optimizer = false;
+  bool is_merged = false;
 };
 
 struct NamedType {
@@ -42,6 +48,9 @@ struct NamedType {
 constexpr std::array kNamedTypes = {NamedType{"bf16", "bfloat16", ElementType::bf16},
                                     NamedType{"fp16", "float16", ElementType::fp16},
                                     NamedType{"fp32", "float32", ElementType::fp32}};
+
+// Elements of merged weights that are in memory at once.
+constexpr std::int64_t kMergedElements = 1 << 20;
 
 class ExportCommand {
  public:
@@ -56,6 +65,7 @@ class ExportCommand {
     ASSIGN_OR_RETURN(const std::string directory, state_in(arguments_.state));
     ASSIGN_OR_RETURN(state_, StateWeights::open(directory));
     RETURN_IF_ERROR(find_model(directory));
+    if (arguments_.is_merged) RETURN_IF_ERROR(merge(directory));
     ASSIGN_OR_RETURN(const weights::CheckpointFiles files, files_to_write());
     return write(files);
   }
@@ -118,6 +128,56 @@ class ExportCommand {
     return ok_status();
   }
 
+  // From here on the shape is the base's, and its weights are those with what the adapters add.
+  Status merge(const std::string& directory) {
+    if (!shape_.has_adapters() || arguments_.has_optimizer) {
+      return make_error(ErrorCode::config, "{}: --merged {}", directory,
+                        arguments_.has_optimizer
+                            ? "goes without --optimizer: the optimizer's arrays are of adapters"
+                            : "is for a state of adapters, and this one is of all parameters");
+    }
+    ASSIGN_OR_RETURN(found_base_, weights::open_checkpoint(base_, shape_));
+    if (!found_base_) {
+      return make_error(ErrorCode::not_found,
+                        "{}: has no weights, and is the model that the adapters in {} were trained "
+                        "on; say with --model where it is",
+                        base_, directory);
+    }
+    RETURN_IF_ERROR(check_base(directory));
+    std::vector<float> adapters;
+    const auto take = [&adapters](std::span<const float> values) {
+      adapters.insert(adapters.end(), values.begin(), values.end());
+      return ok_status();
+    };
+    RETURN_IF_ERROR(state_->read_weights(0, shape_.flat_layout().parameter_count, take));
+    merged_.emplace(shape_, *found_base_, std::move(adapters));
+    shape_.lora = {};
+    return ok_status();
+  }
+
+  // That of the state's first step.
+  Status check_base(const std::string& directory) const {
+    ASSIGN_OR_RETURN(const std::optional<session::RecipeHistory> history,
+                     session::RecipeHistory::load(directory));
+    if (!history) return ok_status();
+    ASSIGN_OR_RETURN(const session::Fact fact, train::base_fact(*found_base_));
+    settings::RunFiles files;
+    files.model = base_;
+    return train::check_origin(*history, {fact}, directory, files);
+  }
+
+  Status read_merged(std::int64_t first, std::int64_t count,
+                     const weights::TakeElements& take) const {
+    std::vector<float> piece;
+    for (const std::int64_t end = first + count; first < end;) {
+      piece.resize(static_cast<std::size_t>(std::min(kMergedElements, end - first)));
+      RETURN_IF_ERROR(merged_->fill(first, piece));
+      RETURN_IF_ERROR(take(piece));
+      first += std::ssize(piece);
+    }
+    return ok_status();
+  }
+
   Result<weights::CheckpointFiles> files_to_write() const {
     weights::CheckpointFiles files;
     files.folder = arguments_.folder;
@@ -158,7 +218,8 @@ class ExportCommand {
     const auto written = weights::write_checkpoint(
         files, shape_,
         [this](std::int64_t first, std::int64_t count, const weights::TakeElements& take) {
-          return state_->read_weights(first, count, take);
+          return merged_ ? read_merged(first, count, take)
+                         : state_->read_weights(first, count, take);
         },
         [&progress](std::int64_t done, std::int64_t total) {
           progress.show(static_cast<double>(done) / static_cast<double>(total),
@@ -179,7 +240,10 @@ class ExportCommand {
     };
     const std::string text =
         fmt::format("{}: the {} of step {} of {}, {} parameters as {}, {}", arguments_.folder,
-                    shape_.has_adapters() ? "adapters" : "weights", state_->step(), shape_.name,
+                    shape_.has_adapters() ? "adapters"
+                    : merged_             ? "merged weights"
+                                          : "weights",
+                    state_->step(), shape_.name,
                     format_count(static_cast<double>(shape_.flat_layout().parameter_count)),
                     arguments_.dtype, files(written.size_bytes, written.file_count));
     if (!arguments_.has_optimizer) return text;
@@ -195,6 +259,8 @@ class ExportCommand {
   NamedType type_ = kNamedTypes.back();
   std::unique_ptr<StateWeights> state_;
   model::ModelShape shape_;
+  std::optional<weights::Checkpoint> found_base_;  // with --merged
+  std::optional<weights::MergedWeights> merged_;
   std::string base_;    // of adapters: the folder of the model that they are trained on
   std::string source_;  // folder with a config.json, if any, and the tokenizer's files
 };
@@ -223,6 +289,9 @@ void add_weights_command(CLI::App& app, int& exit_code) {
   of_export->add_flag("--optimizer", arguments->has_optimizer,
                       "also the optimizer's arrays, as optimizer.safetensors with torch's names; a "
                       "new run begins with them by --set optimizer_state=FOLDER");
+  of_export->add_flag("--merged", arguments->is_merged,
+                      "of a state of adapters (lora_rank): the model's weights with what they add, "
+                      "in the place of the adapters");
   of_export->add_option("--model", arguments->model,
                         "the model that the state was trained as, where the run has kept none: a "
                         "model file, or a folder of Hugging Face's");
@@ -230,7 +299,8 @@ void add_weights_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  sluice weights export out/tiny -o tiny-hf\n"
       "  sluice weights export out/tiny/snapshots/step-100 -o tiny-hf --dtype bf16\n"
-      "  sluice weights export out/tiny -o tiny-hf --optimizer");
+      "  sluice weights export out/tiny -o tiny-hf --optimizer\n"
+      "  sluice weights export out/lora -o tiny-hf --merged");
   of_export->callback([arguments, &exit_code] {
     install_interrupt_handler();
     const Status status = ExportCommand(*arguments).run();

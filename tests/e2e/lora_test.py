@@ -106,6 +106,25 @@ def an_adapter_leaves_in_pefts_layout_and_comes_back(place):
 
 
 @test
+def merged_weights_are_a_model_with_the_loss_of_base_and_adapter(place):
+    make_llama(place / "base")
+    common = {**COMMON, "precision": "fp32", "lora_targets": "all-linear"}
+    place.train("--steps", 3, output="out", lr=0.02, **common).done()
+    sluice("weights", "export", place / "out", "-o", place / "adapter").done()
+    said = sluice("weights", "export", place / "out", "-o", place / "whole", "--merged").done()
+    require_words(said.out, ["the merged weights of step 3"], "export")
+    beside = place.train("--json", "--steps", 1, output="beside", lora_adapter="adapter",
+                         **common).json()["losses"][0]
+    merged = place.train("--json", "--steps", 1, model="whole", output="merged",
+                         precision="fp32").json()["losses"][0]
+    require(abs(merged - beside) < 1e-5 * beside, f"merged {merged}, beside {beside}")
+    sluice("weights", "export", place / "merged", "-o", place / "no", "--merged").refused(
+        2, ["is for a state of adapters"])
+    shutil.rmtree(place / "base")
+    sluice("weights", "export", place / "out", "-o", place / "no", "--merged").refused(2, ["base"])
+
+
+@test
 def what_does_not_go_with_adapters_is_refused_by_name(place):
     make_llama(place / "base")
     place.train(**{**COMMON, "model": "nano.toml"}).refused(
