@@ -31,12 +31,12 @@ inline bool plain_stays(std::uint32_t key, std::int64_t layer, std::uint32_t pla
   return static_cast<double>(number) >= share * 2147483648.0;
 }
 
-  // The first of `values` has index `first` of its place.
+// One window's.
 struct PlainDrop {
   bool is_on = false;
   std::uint32_t key = 0;
 
-  // `values`: those of the place from index `first` on, in their order.
+  // The first of `values` has index `first` of its place.
   at::Tensor operator()(const at::Tensor& values, std::int64_t layer, std::uint32_t place,
                         double share, std::int64_t first = 0) const {
     if (!is_on || share == 0) return values;
