@@ -96,6 +96,9 @@ class TrainCommand {
     request.on_plan = [this](const plan::MemoryPlan& plan) { say(plan::describe(plan)); };
     ASSIGN_OR_RETURN(run_, train::TrainingRun::open(request));
     config_.shards = run_->config().shards;  // as chosen
+    if (const auto& adapter = run_->origin().adapter; is_told() && adapter != nullptr) {
+      for (const std::string& note : adapter->notes()) log_warning(note);
+    }
     return ok_status();
   }
 

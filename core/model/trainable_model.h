@@ -48,6 +48,8 @@ struct TokenBatch {
   // The loss is the sum over the targets by this. For a mean over all micro-batches of a step, each
   // has the same: their targets with weight by their number. 0: this batch's own targets.
   double divisor = 0;
+  // A number for each window, below 2^32, that says what training drops of it; none: nothing.
+  std::span<const std::uint32_t> drop_keys = {};
 
   std::int64_t counted_targets() const;  // those with weight
   double loss_divisor() const;           // `divisor`, or what stands for it; at least 1

@@ -100,6 +100,10 @@ def an_adapter_leaves_in_pefts_layout_and_comes_back(place):
     sluice("weights", "export", place / "again", "-o", place / "adapter2").done()
     require_equal((place / "adapter2/adapter_model.safetensors").read_bytes(),
                   (place / "adapter/adapter_model.safetensors").read_bytes(), "the adapter")
+    config["lora_dropout"] = 0.1
+    (place / "adapter/adapter_config.json").write_text(json.dumps(config))
+    said = place.train("--steps", 1, output="told", lora_adapter="adapter", **COMMON).done()
+    require_words(said.err, ["lora_dropout is 0.1; training here drops nothing out"], "a warning")
     place.train("--steps", 1, output="other", **{**COMMON, "lora_adapter": "adapter",
                                                  "lora_rank": 2}).refused(
         2, ["lora_rank=4", "lora_alpha=16", "leave lora_adapter out"])

@@ -27,6 +27,12 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
   std::ranges::copy(batch.inputs, inputs);
   std::ranges::copy(batch.targets, inputs + token_count_);
   std::fill(distinct, distinct + token_count_, 0);
+  window_count_ = batch.batch;
+  has_drop_keys_ = !batch.drop_keys.empty();
+  CHECK(!has_drop_keys_ || std::ssize(batch.drop_keys) == batch.batch);
+  std::int64_t* const keys = inputs + 5 * token_count_;
+  std::fill(keys, keys + token_count_, 0);
+  std::ranges::copy(batch.drop_keys, keys);
 
   std::unordered_map<std::int64_t, Token> tokens;
   std::vector<std::int64_t> round_of, row_of;  // each position's

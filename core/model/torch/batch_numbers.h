@@ -1,7 +1,7 @@
 #pragma once
-// The tokens of a micro-batch as the model's tensors: inputs, targets, and in which order the rows
-// of the embedding's gradient are summed. One flat array of kBatchNumbers numbers of 64 bits a
-// token, so that it goes to an accelerator as one copy.
+// The tokens of a micro-batch as the model's tensors: inputs, targets, the keys of dropout, and in
+// which order the rows of the embedding's gradient are summed. One flat array of kBatchNumbers
+// numbers of 64 bits a token, so that it goes to an accelerator as one copy.
 //
 // A token that stands at several positions has one row of the table, whose gradient is the sum over
 // them, first position to last. So the positions are sorted into rounds: round 0 holds the first
@@ -16,12 +16,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/model/torch/dropout.h"
 #include "core/model/torch/head_loss.h"
 #include "core/model/trainable_model.h"
 
 namespace sluice::model {
 
-inline constexpr std::int64_t kBatchNumbers = 5;
+inline constexpr std::int64_t kBatchNumbers = 6;
 
 class BatchNumbers {
  public:
@@ -33,6 +34,9 @@ class BatchNumbers {
   at::Tensor inputs() const { return part(0); }
   Targets targets() const { return {part(1), some_ignored_}; }
   double loss_divisor() const { return loss_divisor_; }  // TokenBatch::loss_divisor()
+  Dropout dropout() const {                              // by TokenBatch::drop_keys
+    return has_drop_keys_ ? Dropout(part(5).narrow(0, 0, window_count_)) : Dropout();
+  }
   at::Tensor distinct() const { return part(4).narrow(0, 0, round_counts_.front()); }
 
   // For each distinct token, the sum of its positions' rows; `rows` is fp32 and may be changed.
@@ -46,6 +50,8 @@ class BatchNumbers {
 
   at::Tensor array_;
   std::int64_t token_count_ = 0;
+  std::int64_t window_count_ = 0;
+  bool has_drop_keys_ = false;
   bool some_ignored_ = false;  // of the targets
   double loss_divisor_ = 1;
   std::vector<std::int64_t> round_counts_;  // positions in each round

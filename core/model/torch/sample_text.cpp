@@ -87,7 +87,7 @@ class StackModel::Text final : public TextWriter {
       if (index_of(layer) == 0) {
         x_ = embed(window);
       } else {
-        x_ = model_.run_layer(layer, x_, window, model_.host_views_);
+        x_ = model_.run_layer(layer, x_, window, Dropout(), model_.host_views_);
       }
       if (layer == model_.head()) add_token();
       return ok_status();

@@ -179,6 +179,7 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   micro.use = use;
   micro.numbers.fill(batch, room(micro_step).numbers.in_host_memory);
   micro.numbers.look_at(room(micro_step).numbers.on_device);
+  if (use == BatchUse::training) micro.dropout = micro.numbers.dropout();
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
   const std::int64_t chunk = head_chunk_tokens(shape_.vocabulary);
@@ -194,10 +195,10 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
 }
 
 at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
-                                 const FlatViews& views) const {
+                                 const Dropout& dropout, const FlatViews& views) const {
   if (layer == head()) return architecture_.head(x, views.head(), shape_);
   return architecture_.block(x, views.of(layer),
-                             {shape_, window, views.constants, index_of(layer) - 1});
+                             {shape_, window, views.constants, index_of(layer) - 1, dropout});
 }
 
 const at::Tensor& StackModel::output_table(const FlatViews& views) const {
@@ -240,8 +241,9 @@ void StackModel::launch_forward(LayerId layer, int micro_step) {
 
 void StackModel::forward_embedding(MicroBatch& micro) const {
   const at::NoGradGuard no_grad;
-  micro.stream =
+  const at::Tensor x =
       architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.window, shape_);
+  micro.stream = micro.dropout.of_rows(x, embedding_drop_place());
 }
 
 void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
@@ -252,8 +254,8 @@ void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
   const at::Tensor input =
       micro.stream.detach().set_requires_grad(keeps && passes_gradient_on(layer));
   const bool leaves = is_training && is_offloaded(choice);
-  const at::Tensor output =
-      leaves ? run_watched(layer, input, micro) : run_layer(layer, input, micro.window, views_);
+  const at::Tensor output = leaves ? run_watched(layer, input, micro)
+                                   : run_layer(layer, input, micro.window, micro.dropout, views_);
   if (is_training) {
     KeptLayer& kept = micro.layers[static_cast<std::size_t>(index_of(layer))];
     kept.input = input;
@@ -271,7 +273,7 @@ at::Tensor StackModel::run_watched(LayerId layer, const at::Tensor& input,
   at::Tensor output;
   {
     const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor); });
-    output = run_layer(layer, input, micro.window, views_);
+    output = run_layer(layer, input, micro.window, micro.dropout, views_);
   }
   if (layer == head() && !is_recomputed(choice_of(layer))) saved.note(output);
   CHECK(layer == head() || !saved.has(output));
@@ -335,7 +337,7 @@ StackModel::KeptLayer StackModel::take_layer(LayerId layer, MicroBatch& micro) c
   if (is_recomputed(choice_of(layer))) {
     const at::AutoGradMode watch(true);
     kept.input.set_requires_grad(passes_gradient_on(layer));
-    kept.output = run_layer(layer, kept.input, micro.window, views_);
+    kept.output = run_layer(layer, kept.input, micro.window, micro.dropout, views_);
   }
   return kept;
 }
@@ -396,7 +398,8 @@ void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter
 void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   CHECK(micro.stream_gradient.defined());
   const at::NoGradGuard no_grad;
-  at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  at::Tensor x_gradient = micro.dropout.of_rows(std::exchange(micro.stream_gradient, at::Tensor()),
+                                                embedding_drop_place());
   std::vector<at::Tensor> of_norm;
   if (architecture_.embed_norm_backward != nullptr) {
     of_norm = architecture_.embed_norm_backward(x_gradient, micro.numbers.inputs(),

@@ -94,6 +94,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     WindowShape window;
     BatchUse use = BatchUse::training;
     BatchNumbers numbers;
+    Dropout dropout;
     std::vector<KeptLayer> layers;  // blocks and head; index = LayerId (0 stays empty)
     // The part of it that leaves memory. Outlives the layer's KeptLayer where a write of it does.
     std::vector<SavedBlocks> saved;
@@ -123,7 +124,8 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   void make_room_for_logits(Room& room) const;
 
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
-                       const FlatViews& views) const;
+                       const Dropout& dropout, const FlatViews& views) const;
+  DropPlace embedding_drop_place() const { return {.share = shape_.dropout.embedding}; }
   bool has_own_output_table() const { return shape_.has_own_output_table(); }
   bool has_output_bias() const { return architecture_.output_bias != nullptr; }
   const at::Tensor& output_table(const FlatViews& views) const;

@@ -16,10 +16,10 @@ namespace {
 using Catch::Contains;
 using nlohmann::json;
 
-std::string fixture(const std::string& name) { return "tests/fixtures/" + name; }
+std::string folder_of(const std::string& name) { return "tests/fixtures/" + name; }
 
-model::ModelShape adapted(const std::string& name, const model::LoraChoice& choice) {
-  const auto shape = load_shape(fixture(name));
+model::ModelShape with_lora(const std::string& name, const model::LoraChoice& choice) {
+  const auto shape = load_shape(folder_of(name));
   REQUIRE(shape.ok());
   const auto made = model::with_adapters(*shape, choice);
   INFO((made.ok() ? std::string() : made.error().message()));
@@ -32,9 +32,9 @@ std::string message_of(const auto& result) {
 }
 
 // The llama's configuration with one field changed.
-std::string refusal(const std::string& key, const json& value) {
+std::string field_refusal(const std::string& key, const json& value) {
   const TestFolder folder;
-  json config = json::parse(read_bytes(fixture("llama_lora/") + kAdapterConfigFile));
+  json config = json::parse(read_bytes(folder_of("llama_lora/") + kAdapterConfigFile));
   config[key] = value;
   write_bytes(folder.file(kAdapterConfigFile), config.dump());
   return message_of(load_adapter_config(folder.path(), model::Family::llama));
@@ -42,8 +42,8 @@ std::string refusal(const std::string& key, const json& value) {
 
 TEST_CASE("adapters that PEFT has written are read") {
   const model::ModelShape llama =
-      adapted("llama", {.rank = 4, .alpha = 6, .targets = "q_proj,v_proj,down_proj"});
-  const auto of_llama = AdapterCheckpoint::open(fixture("llama_lora"), llama);
+      with_lora("llama", {.rank = 4, .alpha = 6, .targets = "q_proj,v_proj,down_proj"});
+  const auto of_llama = AdapterCheckpoint::open(folder_of("llama_lora"), llama);
   INFO(message_of(of_llama));
   REQUIRE(of_llama.ok());
   CHECK(of_llama->description() == "12 tensors of F32");
@@ -54,8 +54,8 @@ TEST_CASE("adapters that PEFT has written are read") {
     CHECK(values[static_cast<std::size_t>(tensor.first)] != 0);
 
   const model::ModelShape bert =
-      adapted("bert", {.rank = 3, .alpha = 6, .targets = "query,value,dense"});
-  const auto of_bert = AdapterCheckpoint::open(fixture("bert_lora"), bert);
+      with_lora("bert", {.rank = 3, .alpha = 6, .targets = "query,value,dense"});
+  const auto of_bert = AdapterCheckpoint::open(folder_of("bert_lora"), bert);
   INFO(message_of(of_bert));
   REQUIRE(of_bert.ok());
   REQUIRE(of_bert->notes().size() == 1);
@@ -64,7 +64,8 @@ TEST_CASE("adapters that PEFT has written are read") {
 
 TEST_CASE("a written configuration reads as the same adapters") {
   for (const std::string targets : {"q_proj,v_proj", "layers.1.mlp.*", "all-linear"}) {
-    const model::ModelShape shape = adapted("llama", {.rank = 2, .alpha = 3.5, .targets = targets});
+    const model::ModelShape shape =
+        with_lora("llama", {.rank = 2, .alpha = 3.5, .targets = targets});
     const TestFolder folder;
     write_bytes(folder.file(kAdapterConfigFile), adapter_config_text(shape, "/base"));
     const auto config = load_adapter_config(folder.path(), model::Family::llama);
@@ -79,37 +80,37 @@ TEST_CASE("a written configuration reads as the same adapters") {
 }
 
 TEST_CASE("an adapter of another arithmetic is refused by its field") {
-  CHECK_THAT(refusal("use_dora", true), Contains("'use_dora' is true"));
-  CHECK_THAT(refusal("rank_pattern", {{"q_proj", 8}}), Contains("'rank_pattern'"));
-  CHECK_THAT(refusal("peft_type", "IA3"), Contains("peft_type"));
-  CHECK_THAT(refusal("bias", "all"), Contains("bias"));
-  CHECK_THAT(refusal("fan_in_fan_out", true), Contains("'fan_in_fan_out' is true"));
-  CHECK_THAT(refusal("target_modules", ".*proj"), Contains("takes a list of names"));
-  CHECK_THAT(refusal("lora_alpah", 3), Contains("lora_alpah"));
-  CHECK(refusal("use_dora", false) == "read");
+  CHECK_THAT(field_refusal("use_dora", true), Contains("'use_dora' is true"));
+  CHECK_THAT(field_refusal("rank_pattern", {{"q_proj", 8}}), Contains("'rank_pattern'"));
+  CHECK_THAT(field_refusal("peft_type", "IA3"), Contains("peft_type"));
+  CHECK_THAT(field_refusal("bias", "all"), Contains("bias"));
+  CHECK_THAT(field_refusal("fan_in_fan_out", true), Contains("'fan_in_fan_out' is true"));
+  CHECK_THAT(field_refusal("target_modules", ".*proj"), Contains("takes a list of names"));
+  CHECK_THAT(field_refusal("lora_alpah", 3), Contains("lora_alpah"));
+  CHECK(field_refusal("use_dora", false) == "read");
 }
 
 TEST_CASE("adapters that are not the run's are refused with what to set") {
   const auto opened = [](const model::LoraChoice& choice) {
-    return message_of(AdapterCheckpoint::open(fixture("llama_lora"), adapted("llama", choice)));
+    return message_of(AdapterCheckpoint::open(folder_of("llama_lora"), with_lora("llama", choice)));
   };
   CHECK_THAT(opened({.rank = 8, .alpha = 6, .targets = "q_proj,v_proj,down_proj"}),
              Contains("lora_rank=4, lora_alpha=6"));
   CHECK_THAT(opened({.rank = 4, .alpha = 6, .targets = "q_proj"}),
              Contains("lora_targets=") && Contains("down_proj"));
-  CHECK_THAT(message_of(AdapterCheckpoint::open(fixture("llama"),
-                                                adapted("llama", {.rank = 4, .alpha = 6}))),
+  CHECK_THAT(message_of(AdapterCheckpoint::open(folder_of("llama"),
+                                                with_lora("llama", {.rank = 4, .alpha = 6}))),
              Contains("has no adapter_config.json"));
 }
 
 TEST_CASE("merged weights are W + scale B A, whichever part of them is asked for") {
   const model::ModelShape shape =
-      adapted("llama", {.rank = 4, .alpha = 6, .targets = "q_proj,v_proj,down_proj"});
-  const auto adapters = AdapterCheckpoint::open(fixture("llama_lora"), shape);
+      with_lora("llama", {.rank = 4, .alpha = 6, .targets = "q_proj,v_proj,down_proj"});
+  const auto adapters = AdapterCheckpoint::open(folder_of("llama_lora"), shape);
   REQUIRE(adapters.ok());
   std::vector<float> values(static_cast<std::size_t>(shape.flat_layout().parameter_count));
   REQUIRE(adapters->fill(0, values).ok());
-  const auto base = open_checkpoint(fixture("llama"), shape);
+  const auto base = open_checkpoint(folder_of("llama"), shape);
   REQUIRE((base.ok() && base->has_value()));
   const MergedWeights merged(shape, **base, values);
   const model::FlatLayout layout = shape.base_layout();
