@@ -6,6 +6,7 @@
 #include <ATen/ops/layer_norm.h>
 
 #include "core/model/torch/attention.h"
+#include "core/model/torch/position_table.h"
 #include "core/model/torch/products.h"
 
 namespace sluice::model {
@@ -20,21 +21,18 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 }
 
 // Token rows plus position rows.
-at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& places,
                  const ModelShape& /*shape*/) {
-  const at::Tensor& table = w["wte.weight"];  // [vocabulary, hidden]
-  at::Tensor x = table.index_select(0, tokens);
-  x.view({window.batch, window.sequence, table.size(1)})
-      .add_(w["wpe.weight"].narrow(0, 0, window.sequence));
+  at::Tensor x = w["wte.weight"].index_select(0, tokens);
+  add_positions(x, w["wpe.weight"], places);
   return x;
 }
 
-void embed_backward(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
+void embed_backward(const at::Tensor& gradient, const LayerViews& w, const TokenPlaces& places,
                     GradientWriter& writer) {
   const at::Tensor positions = writer.next(w["wpe.weight"].sizes());  // [sequence, hidden]
-  const at::Tensor used = positions.narrow(0, 0, window.sequence);
-  const at::Tensor sum = gradient.view({window.batch, window.sequence, gradient.size(1)})
-                             .sum({0}, /*keepdim=*/false, at::kFloat);
+  const at::Tensor used = positions.narrow(0, 0, places.window.sequence);
+  const at::Tensor sum = sum_by_position(gradient, places);
   if (writer.adds()) {
     used.add_(sum);
   } else {
@@ -48,7 +46,7 @@ at::Tensor block(const at::Tensor& x, const LayerViews& w, const LayerContext& c
   const at::Tensor qkv =
       product_plus(w["attn.c_attn.bias"], layer_norm(x, w["ln_1.weight"], w["ln_1.bias"]),
                    w["attn.c_attn.weight"]);
-  const at::Tensor mixed = attention(qkv, context.window, context.shape.heads);
+  const at::Tensor mixed = attention(qkv, context.window, context.shape.heads, context.documents);
   const at::Tensor attended =
       x + product_plus(w["attn.c_proj.bias"], mixed, w["attn.c_proj.weight"]);
   const at::Tensor widened = at::gelu(

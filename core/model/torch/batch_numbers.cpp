@@ -27,6 +27,7 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
   std::ranges::copy(batch.inputs, inputs);
   std::ranges::copy(batch.targets, inputs + token_count_);
   std::fill(distinct, distinct + token_count_, 0);
+  fill_documents(batch, inputs + 5 * token_count_);
 
   std::unordered_map<std::int64_t, Token> tokens;
   std::vector<std::int64_t> round_of, row_of;  // each position's
@@ -48,6 +49,23 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
     rows[place] = row_of[i];
   }
   look_at(array);
+}
+
+// A document's number is that of its first token in the batch.
+void BatchNumbers::fill_documents(const TokenBatch& batch, std::int64_t* documents) {
+  std::fill(documents, documents + token_count_, 0);
+  pieces_.clear();
+  for (std::int64_t i = 0; i < std::ssize(batch.document_begins); ++i) {
+    const std::int64_t column = i % batch.sequence;
+    const std::int64_t begin = batch.document_begins[static_cast<std::size_t>(i)];
+    documents[i] = i - column + begin;
+    if (begin == column) {
+      pieces_.push_back({i, 1});
+    } else {
+      CHECK(!pieces_.empty() && pieces_.back().first == documents[i]);
+      ++pieces_.back().count;
+    }
+  }
 }
 
 // One row after the other: a device's way makes a call a round, of which a batch of bytes has

@@ -105,7 +105,7 @@ class StackModel::Text final : public TextWriter {
     std::vector<std::int64_t> padded(context.begin(), context.end());
     padded.resize(static_cast<std::size_t>(window.sequence));
     return model_.architecture_.embed(at::from_blob(padded.data(), {window.sequence}, at::kLong),
-                                      model_.host_views_.embedding(), window, model_.shape_);
+                                      model_.host_views_.embedding(), {window}, model_.shape_);
   }
 
   void add_token() {

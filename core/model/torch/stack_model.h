@@ -88,6 +88,8 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     at::Tensor loss_sum;
   };
   struct MicroBatch {
+    TokenPlaces places() const { return {window, numbers.document_pieces()}; }
+
     WindowShape window;
     BatchUse use = BatchUse::training;
     BatchNumbers numbers;
@@ -113,7 +115,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   void make_room_for_logits(Room& room) const;
 
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
-                       const FlatViews& views) const;
+                       const FlatViews& views, const at::Tensor& documents = {}) const;
   bool has_own_output_table() const { return shape_.has_own_output_table(); }
   bool has_output_bias() const { return architecture_.output_bias != nullptr; }
   const at::Tensor& output_table(const FlatViews& views) const;

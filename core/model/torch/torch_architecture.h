@@ -23,6 +23,7 @@ struct LayerContext {
   WindowShape window;
   const std::vector<at::Tensor>& constants;  // TorchArchitecture::constants
   std::int64_t block = 0;                    // 0: the first
+  at::Tensor documents = {};                 // BatchNumbers::documents()
 };
 
 struct TorchArchitecture {
@@ -39,17 +40,17 @@ struct TorchArchitecture {
   std::vector<at::Tensor> (*constants)(const ModelShape& shape, std::int64_t sequence,
                                        const at::TensorOptions& like) = nullptr;
   // (batch * sequence, hidden) from batch * sequence token numbers.
-  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& places,
                       const ModelShape& shape);
   // The gradients of the sum of what was looked up and of the norm behind it, whose tensors are the
   // embedding's last, from that of the embedding's result. Null: there is no norm.
   std::vector<at::Tensor> (*embed_norm_backward)(const at::Tensor& gradient,
                                                  const at::Tensor& tokens, const LayerViews& w,
-                                                 WindowShape window,
+                                                 const TokenPlaces& places,
                                                  const ModelShape& shape) = nullptr;
   // The gradients of the embedding's tensors behind the token table, but for a norm's, in flat
   // order, from that of the sum. Null: there are none.
-  void (*embed_backward)(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
+  void (*embed_backward)(const at::Tensor& gradient, const LayerViews& w, const TokenPlaces& places,
                          GradientWriter& writer) = nullptr;
   // x and the result are (batch * sequence, hidden).
   at::Tensor (*block)(const at::Tensor& x, const LayerViews& w, const LayerContext& context);
