@@ -99,6 +99,7 @@ Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::in
   marks_.resize(sequence + 1);
   inputs_.resize(options.batch * sequence);
   targets_.resize(options.batch * sequence);
+  if (is_apart()) document_begins_.resize(options.batch * sequence);
 }
 
 std::int64_t Sampler::epoch_offset(std::uint64_t epoch) const {
@@ -175,6 +176,8 @@ Result<double> Sampler::mean_targets(std::int64_t batches, std::int64_t rows, Wi
   return static_cast<double>(targets) / static_cast<double>(batches);
 }
 
+bool Sampler::is_apart() const { return options_.documents == model::Documents::apart; }
+
 bool Sampler::has_all_targets() const { return !options_.hidden && !tokens_->has_marks(); }
 
 Status Sampler::read_marks(const Window& window) {
@@ -184,7 +187,9 @@ Status Sampler::read_marks(const Window& window) {
 // Column i is answered by token i + 1 of the window; a hidden token by itself.
 bool Sampler::is_target(const Window& window, std::int64_t column) const {
   const std::int64_t answer = options_.hidden ? column : column + 1;
-  if ((marks_[static_cast<std::size_t>(answer)] & kLearnt) == 0) return false;
+  const std::uint8_t mark = marks_[static_cast<std::size_t>(answer)];
+  if ((mark & kLearnt) == 0) return false;
+  if (is_apart() && answer != column && (mark & kDocumentBegins) != 0) return false;
   return !options_.hidden || options_.hidden->chooses(window.chance, column);
 }
 
@@ -204,6 +209,7 @@ Status Sampler::copy_window(const Window& window, std::int64_t row) {
             options_.hidden ? window_.end() - 1 : window_.end(), targets.begin());
   if (has_all_targets()) return ok_status();
   RETURN_IF_ERROR(read_marks(window));
+  if (is_apart()) copy_document_begins(row);
   for (std::int64_t i = 0; i < options_.sequence; ++i) {
     const auto column = static_cast<std::size_t>(i);
     if (!is_target(window, i)) {
@@ -215,10 +221,23 @@ Status Sampler::copy_window(const Window& window, std::int64_t row) {
   return ok_status();
 }
 
+// A document that has begun before the window begins with it.
+void Sampler::copy_document_begins(std::int64_t row) {
+  std::int32_t begin = 0;
+  for (std::int64_t i = 0; i < options_.sequence; ++i) {
+    if ((marks_[static_cast<std::size_t>(i)] & kDocumentBegins) != 0)
+      begin = static_cast<std::int32_t>(i);
+    document_begins_[static_cast<std::size_t>(row * options_.sequence + i)] = begin;
+  }
+}
+
 model::TokenBatch Sampler::filled_batch(std::int64_t rows) const {
   const std::size_t count = static_cast<std::size_t>(rows * options_.sequence);
-  return {rows, options_.sequence, std::span(inputs_).first(count),
-          std::span(targets_).first(count)};
+  return {.batch = rows,
+          .sequence = options_.sequence,
+          .inputs = std::span(inputs_).first(count),
+          .targets = std::span(targets_).first(count),
+          .document_begins = std::span(document_begins_).first(is_apart() ? count : 0)};
 }
 
 }  // namespace sluice::data

@@ -6,6 +6,9 @@
 // the seed); each epoch visits all of them in an order that is a keyed permutation of their
 // indices, so position p names one window without any table.
 //
+// With Documents::apart, a document's first token is no target of the token before it, which does
+// not see the document that it would have to begin.
+//
 // A target is the next token, or with hidden tokens (hidden_tokens.h) each of those itself. A token
 // that its file marks as not learnt is no target (kIgnoredTarget).
 //
@@ -19,6 +22,7 @@
 #include "base/status.h"
 #include "core/data/hidden_tokens.h"
 #include "core/model/trainable_model.h"
+#include "core/model/window_shape.h"
 
 namespace sluice::data {
 
@@ -30,6 +34,7 @@ struct SamplerOptions {
   double validation_fraction = 0.05;
   std::uint64_t seed = 0;
   std::optional<HiddenTokens> hidden = {};  // none: the model answers the next token
+  model::Documents documents = model::Documents::together;
 };
 
 class Sampler {
@@ -70,9 +75,11 @@ class Sampler {
   // Targets of a batch of `rows` windows, in the mean over so many; `window_of` gives each.
   template <typename WindowOf>
   Result<double> mean_targets(std::int64_t batches, std::int64_t rows, WindowOf window_of);
+  bool is_apart() const;
   bool has_all_targets() const;
   Result<std::int64_t> count_targets(const Window& window);
   Status read_marks(const Window& window);
+  void copy_document_begins(std::int64_t row);
   bool is_target(const Window& window, std::int64_t column) const;
   model::TokenBatch filled_batch(std::int64_t rows) const;
   std::int64_t epoch_offset(std::uint64_t epoch) const;
@@ -88,6 +95,7 @@ class Sampler {
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;
   std::vector<std::uint32_t> drop_keys_;
+  std::vector<std::int32_t> document_begins_;  // empty: documents are together
 };
 
 }  // namespace sluice::data

@@ -32,9 +32,9 @@ namespace sluice::model {
 
 using WhenDone = std::function<void(Status)>;
 
-// The bytes that a micro-batch of that many tokens takes into the device: five numbers of 64 bits a
+// The bytes that a micro-batch of that many tokens takes into the device: six numbers of 64 bits a
 // token (core/model/torch/batch_numbers.h), and its loss out of it.
-constexpr std::int64_t batch_bytes(std::int64_t token_count) { return token_count * 6 * 8; }
+constexpr std::int64_t batch_bytes(std::int64_t token_count) { return token_count * 7 * 8; }
 inline constexpr std::int64_t kLossBytes = 8;
 
 // A part of what lies in host memory as one piece.

@@ -108,6 +108,12 @@ std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& option
   return widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
 }
 
+// core/model/torch/document_mask.h: a mask, and in two bytes a place where it lies.
+std::int64_t document_mask_bytes(const ModelOptions& options) {
+  if (options.documents == Documents::together) return 0;
+  return options.sequence * options.sequence * (kWideValueBytes + 2);
+}
+
 struct KeptTensors {
   std::int64_t all = 0;  // elements
   std::int64_t largest = 0;
@@ -138,7 +144,8 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
   const std::int64_t widths =
       kBackwardWidths * shape.hidden + architecture_of(shape).mlp_tensors * shape.mlp_width();
   return block.all * value_bytes(options) + widened + recomputed +
-         attention_bytes(shape, options, products) + tokens * widths * value_bytes(options);
+         attention_bytes(shape, options, products) + document_mask_bytes(options) +
+         tokens * widths * value_bytes(options);
 }
 
 // One product; or an fp32 sum and the slice of a product that is being added to it, as it is and

@@ -19,6 +19,7 @@
 #include "core/model/gradient_device.h"
 #include "core/model/model_shape.h"
 #include "core/model/trainable_model.h"
+#include "core/model/window_shape.h"
 #include "storage/io/page_aligned_buffer.h"
 
 namespace sluice::model {
@@ -32,6 +33,7 @@ struct ModelOptions {
   std::int64_t activation_buffer_bytes = 0;     // of what is offloaded, in memory at once besides
   ParameterKind compute = ParameterKind::bf16;  // also of the parameters
   int thread_count = 0;                         // 0 = all cores
+  Documents documents = Documents::together;
 };
 
 // Without `text_of` a token is a byte.

@@ -48,6 +48,9 @@ struct TokenBatch {
   // The loss is the sum over the targets by this. For a mean over all micro-batches of a step, each
   // has the same: their targets with weight by their number. 0: this batch's own targets.
   double divisor = 0;
+  // For each token the column of its window where its document begins: it sees no other document,
+  // and its position counts from there. Empty: documents together.
+  std::span<const std::int32_t> document_begins = {};
   // A number for each window, below 2^32, that says what training drops of it; none: nothing.
   std::span<const std::uint32_t> drop_keys = {};
 

@@ -30,6 +30,10 @@ namespace sluice::control {
 struct Knob;
 }
 
+namespace sluice::model {
+enum class Documents : std::uint8_t;  // core/model/window_shape.h
+}
+
 namespace sluice::settings {
 
 // The value of "auto" among sizes in bytes.
@@ -112,8 +116,9 @@ struct ArithmeticConfig {
   std::int64_t activation_host_bytes = 0;    // of what is offloaded, that stays in host memory
 };
 
-// The masked objective, of families that look both ways (core/data/hidden_tokens.h).
 struct ObjectiveConfig {
+  model::Documents documents{};  // together
+  // The masked objective, of families that look both ways (core/data/hidden_tokens.h).
   std::int64_t mask_token = -1;  // -1: not said
   double mask_share = 0.15;
 };

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "core/model/window_shape.h"
+
 namespace sluice::settings::detail {
 namespace {
 
@@ -153,6 +155,12 @@ const Setting kSettings[] = {
      "it, up to so much, and the rest goes to the drives. Needs an accelerator: what the processor "
      "computes is in host memory already."},
 
+    {"documents", "objective", numbers, word,
+     WORDS(objective.documents, WORD("together", model::Documents::together),
+           WORD("apart", model::Documents::apart)),
+     kNone, "",
+     "Whether a token sees the other documents of its window. apart: it sees its own alone, where "
+     "positions begin anew; the token file says where documents begin (docs/tokens.md)."},
     {"mask_token", "objective", numbers, integer, AT(objective.mask_token), between(-1, 2e9), "",
      "The token that hides another from a model that looks both ways (family bert): 103 in BERT's "
      "own vocabularies. Such a model cannot be trained without; no other one has a use for it."},

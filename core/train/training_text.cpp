@@ -25,6 +25,7 @@ data::SamplerOptions sampler_options(const settings::RunConfig& config,
   options.batch = config.batch.batch;
   options.sequence = config.batch.sequence;
   options.validation_fraction = config.validation.fraction;
+  options.documents = config.objective.documents;
   options.seed = static_cast<std::uint64_t>(config.schedule.seed);
   return options;
 }
@@ -45,6 +46,15 @@ Status check_objective(const settings::RunConfig& config, const model::ModelShap
       "mask_token to the one that stands in their place, below its vocabulary of {}; in BERT's own "
       "vocabularies it is 103, and with the bytes of a text any above 255",
       shape.name, shape.vocabulary);
+}
+
+Status check_documents(const settings::RunConfig& config, bool has_marks) {
+  if (has_marks || config.objective.documents == model::Documents::together) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{}: documents = apart needs a token file that says where documents begin, and "
+                    "this one does not; make it with scripts/tokenize --marks, or leave documents "
+                    "at together",
+                    config.files.text);
 }
 
 Status check_vocabulary(const model::ModelShape& shape) {
@@ -111,6 +121,7 @@ Result<TrainingText> TrainingText::look_at(const settings::RunConfig& config,
 
 Status TrainingText::look_at_bytes(const settings::RunConfig& config,
                                    const model::ModelShape& shape, std::int64_t size_bytes) {
+  RETURN_IF_ERROR(check_documents(config, /*has_marks=*/false));
   RETURN_IF_ERROR(check_vocabulary(shape));
   RETURN_IF_ERROR(data::Sampler::check(size_bytes, sampler_options_, config.files.text));
   ASSIGN_OR_RETURN(facts_, data::look_at_text(config.files.text));
@@ -134,6 +145,7 @@ Status TrainingText::look_at_tokens(const settings::RunConfig& config,
                              .model_vocabulary = shape.vocabulary},
                             stops));
   tell_of_check(tokens, began, config);
+  RETURN_IF_ERROR(check_documents(config, tokens.has_marks()));
   RETURN_IF_ERROR(data::Sampler::check(tokens.token_count(), sampler_options_, tokens.path()));
   facts_ = tokens.facts();
   tokens_ = std::make_unique<data::TokenFile>(std::move(tokens));

@@ -27,12 +27,8 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
   std::ranges::copy(batch.inputs, inputs);
   std::ranges::copy(batch.targets, inputs + token_count_);
   std::fill(distinct, distinct + token_count_, 0);
-  window_count_ = batch.batch;
-  has_drop_keys_ = !batch.drop_keys.empty();
-  CHECK(!has_drop_keys_ || std::ssize(batch.drop_keys) == batch.batch);
-  std::int64_t* const keys = inputs + 5 * token_count_;
-  std::fill(keys, keys + token_count_, 0);
-  std::ranges::copy(batch.drop_keys, keys);
+  fill_documents(batch, inputs + 5 * token_count_);
+  fill_drop_keys(batch, inputs + 6 * token_count_);
 
   std::unordered_map<std::int64_t, Token> tokens;
   std::vector<std::int64_t> round_of, row_of;  // each position's
@@ -54,6 +50,31 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
     rows[place] = row_of[i];
   }
   look_at(array);
+}
+
+// A document's number is that of its first token in the batch.
+void BatchNumbers::fill_documents(const TokenBatch& batch, std::int64_t* documents) {
+  std::fill(documents, documents + token_count_, 0);
+  pieces_.clear();
+  for (std::int64_t i = 0; i < std::ssize(batch.document_begins); ++i) {
+    const std::int64_t column = i % batch.sequence;
+    const std::int64_t begin = batch.document_begins[static_cast<std::size_t>(i)];
+    documents[i] = i - column + begin;
+    if (begin == column) {
+      pieces_.push_back({i, 1});
+    } else {
+      CHECK(!pieces_.empty() && pieces_.back().first == documents[i]);
+      ++pieces_.back().count;
+    }
+  }
+}
+
+void BatchNumbers::fill_drop_keys(const TokenBatch& batch, std::int64_t* keys) {
+  window_count_ = batch.batch;
+  has_drop_keys_ = !batch.drop_keys.empty();
+  CHECK(!has_drop_keys_ || std::ssize(batch.drop_keys) == batch.batch);
+  std::fill(keys, keys + token_count_, 0);
+  std::ranges::copy(batch.drop_keys, keys);
 }
 
 // One row after the other: a device's way makes a call a round, of which a batch of bytes has

@@ -1,7 +1,7 @@
 #pragma once
-// The tokens of a micro-batch as the model's tensors: inputs, targets, the keys of dropout, and in
-// which order the rows of the embedding's gradient are summed. One flat array of kBatchNumbers
-// numbers of 64 bits a token, so that it goes to an accelerator as one copy.
+// The tokens of a micro-batch as the model's tensors: inputs, targets, in which order the rows of
+// the embedding's gradient are summed, the documents' numbers, and the keys of dropout. One flat
+// array of kBatchNumbers numbers of 64 bits a token, so that it goes to an accelerator as one copy.
 //
 // A token that stands at several positions has one row of the table, whose gradient is the sum over
 // them, first position to last. So the positions are sorted into rounds: round 0 holds the first
@@ -19,10 +19,11 @@
 #include "core/model/torch/dropout.h"
 #include "core/model/torch/head_loss.h"
 #include "core/model/trainable_model.h"
+#include "core/model/window_shape.h"
 
 namespace sluice::model {
 
-inline constexpr std::int64_t kBatchNumbers = 6;
+inline constexpr std::int64_t kBatchNumbers = 7;
 
 class BatchNumbers {
  public:
@@ -35,9 +36,14 @@ class BatchNumbers {
   Targets targets() const { return {part(1), some_ignored_}; }
   double loss_divisor() const { return loss_divisor_; }  // TokenBatch::loss_divisor()
   Dropout dropout() const {                              // by TokenBatch::drop_keys
-    return has_drop_keys_ ? Dropout(part(5).narrow(0, 0, window_count_)) : Dropout();
+    return has_drop_keys_ ? Dropout(part(6).narrow(0, 0, window_count_)) : Dropout();
   }
   at::Tensor distinct() const { return part(4).narrow(0, 0, round_counts_.front()); }
+
+  // The same number for tokens of one document of a window; not defined: documents are together.
+  at::Tensor documents() const { return pieces_.empty() ? at::Tensor() : part(5); }
+  // The documents, in order; none where they are together.
+  const std::vector<DocumentPiece>& document_pieces() const { return pieces_; }
 
   // For each distinct token, the sum of its positions' rows; `rows` is fp32 and may be changed.
   at::Tensor sum_by_token(const at::Tensor& rows) const;
@@ -46,6 +52,8 @@ class BatchNumbers {
   at::Tensor part(std::int64_t index) const {
     return array_.narrow(0, index * token_count_, token_count_);
   }
+  void fill_documents(const TokenBatch& batch, std::int64_t* documents);
+  void fill_drop_keys(const TokenBatch& batch, std::int64_t* keys);
   at::Tensor sum_in_host_memory(const at::Tensor& rows, const at::Tensor& sums) const;
 
   at::Tensor array_;
@@ -55,6 +63,7 @@ class BatchNumbers {
   bool some_ignored_ = false;  // of the targets
   double loss_divisor_ = 1;
   std::vector<std::int64_t> round_counts_;  // positions in each round
+  std::vector<DocumentPiece> pieces_;
 };
 
 }  // namespace sluice::model

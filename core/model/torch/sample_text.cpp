@@ -87,7 +87,7 @@ class StackModel::Text final : public TextWriter {
       if (index_of(layer) == 0) {
         x_ = embed(window);
       } else {
-        x_ = model_.run_layer(layer, x_, window, Dropout(), model_.host_views_);
+        x_ = model_.run_layer(layer, x_, window, model_.host_views_, Dropout(), {});
       }
       if (layer == model_.head()) add_token();
       return ok_status();
@@ -105,7 +105,7 @@ class StackModel::Text final : public TextWriter {
     std::vector<std::int64_t> padded(context.begin(), context.end());
     padded.resize(static_cast<std::size_t>(window.sequence));
     return model_.architecture_.embed(at::from_blob(padded.data(), {window.sequence}, at::kLong),
-                                      model_.host_views_.embedding(), window, model_.shape_);
+                                      model_.host_views_.embedding(), {window}, model_.shape_);
   }
 
   void add_token() {

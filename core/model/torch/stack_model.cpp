@@ -147,6 +147,7 @@ Status StackModel::check_batch(const TokenBatch& batch) const {
   const auto tokens = static_cast<std::size_t>(batch.batch * batch.sequence);
   CHECK_EQ(batch.inputs.size(), tokens);
   CHECK_EQ(batch.targets.size(), tokens);
+  CHECK(batch.document_begins.empty() || batch.document_begins.size() == tokens);
   const auto is_known = [&](std::int32_t token) { return token >= 0 && token < shape_.vocabulary; };
   auto foreign = std::ranges::find_if_not(batch.inputs, is_known);
   if (foreign == batch.inputs.end()) {
@@ -184,10 +185,12 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
 }
 
 at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
-                                 const Dropout& dropout, const FlatViews& views) const {
+                                 const FlatViews& views, const Dropout& dropout,
+                                 const at::Tensor& documents) const {
   if (layer == head()) return architecture_.head(x, views.head(), shape_);
-  return architecture_.block(x, views.of(layer),
-                             {shape_, window, views.constants, index_of(layer) - 1, dropout});
+  return architecture_.block(
+      x, views.of(layer),
+      {shape_, window, views.constants, index_of(layer) - 1, dropout, documents});
 }
 
 const at::Tensor& StackModel::output_table(const FlatViews& views) const {
@@ -231,7 +234,7 @@ void StackModel::launch_forward(LayerId layer, int micro_step) {
 void StackModel::forward_embedding(MicroBatch& micro) const {
   const at::NoGradGuard no_grad;
   const at::Tensor x =
-      architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.window, shape_);
+      architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.places(), shape_);
   micro.stream = micro.dropout.of_rows(x, embedding_drop_place());
 }
 
@@ -242,8 +245,8 @@ void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
   const at::AutoGradMode watch(keeps);
   const at::Tensor input = micro.stream.detach().set_requires_grad(keeps);
   const bool leaves = is_training && is_offloaded(choice);
-  const at::Tensor output = leaves ? run_watched(layer, input, micro)
-                                   : run_layer(layer, input, micro.window, micro.dropout, views_);
+  const at::Tensor output =
+      leaves ? run_watched(layer, input, micro) : run_layer(layer, input, micro);
   if (is_training) {
     KeptLayer& kept = micro.layers[static_cast<std::size_t>(index_of(layer))];
     kept.input = input;
@@ -261,7 +264,7 @@ at::Tensor StackModel::run_watched(LayerId layer, const at::Tensor& input,
   at::Tensor output;
   {
     const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor); });
-    output = run_layer(layer, input, micro.window, micro.dropout, views_);
+    output = run_layer(layer, input, micro);
   }
   if (layer == head() && !is_recomputed(choice_of(layer))) saved.note(output);
   CHECK(layer == head() || !saved.has(output));
@@ -324,7 +327,7 @@ StackModel::KeptLayer StackModel::take_layer(LayerId layer, MicroBatch& micro) c
   if (is_recomputed(choice_of(layer))) {
     const at::AutoGradMode watch(true);
     kept.input.set_requires_grad(true);
-    kept.output = run_layer(layer, kept.input, micro.window, micro.dropout, views_);
+    kept.output = run_layer(layer, kept.input, micro);
   }
   return kept;
 }
@@ -385,12 +388,12 @@ void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   std::vector<at::Tensor> of_norm;
   if (architecture_.embed_norm_backward != nullptr) {
     of_norm = architecture_.embed_norm_backward(x_gradient, micro.numbers.inputs(),
-                                                views_.embedding(), micro.window, shape_);
+                                                views_.embedding(), micro.places(), shape_);
     x_gradient = std::exchange(of_norm.front(), at::Tensor());
   }
   output_gradient_.put_tied(micro.numbers, x_gradient, writer);
   if (architecture_.embed_backward != nullptr)
-    architecture_.embed_backward(x_gradient, views_.embedding(), micro.window, writer);
+    architecture_.embed_backward(x_gradient, views_.embedding(), micro.places(), writer);
   for (std::size_t i = 1; i < of_norm.size(); ++i) writer.put(of_norm[i]);
 }
 

@@ -88,6 +88,8 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     at::Tensor loss_sum;
   };
   struct MicroBatch {
+    TokenPlaces places() const { return {window, numbers.document_pieces()}; }
+
     WindowShape window;
     BatchUse use = BatchUse::training;
     BatchNumbers numbers;
@@ -114,7 +116,11 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   void make_room_for_logits(Room& room) const;
 
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
-                       const Dropout& dropout, const FlatViews& views) const;
+                       const FlatViews& views, const Dropout& dropout,
+                       const at::Tensor& documents) const;
+  at::Tensor run_layer(LayerId layer, const at::Tensor& x, const MicroBatch& micro) const {
+    return run_layer(layer, x, micro.window, views_, micro.dropout, micro.numbers.documents());
+  }
   DropPlace embedding_drop_place() const { return {.share = shape_.dropout.embedding}; }
   bool has_own_output_table() const { return shape_.has_own_output_table(); }
   bool has_output_bias() const { return architecture_.output_bias != nullptr; }

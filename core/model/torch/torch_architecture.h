@@ -25,6 +25,7 @@ struct LayerContext {
   const std::vector<at::Tensor>& constants;  // TorchArchitecture::constants
   std::int64_t block = 0;                    // 0: the first
   const Dropout& dropout;
+  at::Tensor documents = {};  // BatchNumbers::documents()
 
   // A place of the layer where values are dropped; `in_layer` tells its places apart.
   DropPlace drop_place(double share, std::uint32_t in_layer) const {
@@ -50,17 +51,17 @@ struct TorchArchitecture {
                                        const at::TensorOptions& like) = nullptr;
   // (batch * sequence, hidden) from batch * sequence token numbers. What ModelShape::dropout drops
   // of it is dropped behind this.
-  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& places,
                       const ModelShape& shape);
   // The gradients of the sum of what was looked up and of the norm behind it, whose tensors are the
   // embedding's last, from that of the embedding's result. Null: there is no norm.
   std::vector<at::Tensor> (*embed_norm_backward)(const at::Tensor& gradient,
                                                  const at::Tensor& tokens, const LayerViews& w,
-                                                 WindowShape window,
+                                                 const TokenPlaces& places,
                                                  const ModelShape& shape) = nullptr;
   // The gradients of the embedding's tensors behind the token table, but for a norm's, in flat
   // order, from that of the sum. Null: there are none.
-  void (*embed_backward)(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
+  void (*embed_backward)(const at::Tensor& gradient, const LayerViews& w, const TokenPlaces& places,
                          GradientWriter& writer) = nullptr;
   // x and the result are (batch * sequence, hidden).
   at::Tensor (*block)(const at::Tensor& x, const LayerViews& w, const LayerContext& context);

@@ -135,6 +135,42 @@ TEST_CASE("a target is a learnt token: the next one, or a hidden one itself") {
   CHECK(*sampler.train_divisor(6, 1) == static_cast<double>(batch.counted));
 }
 
+// Tokens 0, 1, 2, ... that are all learnt, of which every tenth begins a document.
+TokenFile file_of_documents(const TemporaryFolder& folder) {
+  std::vector<std::uint32_t> tokens;
+  std::vector<std::uint8_t> marks;
+  for (std::uint32_t i = 0; i < 2'000; ++i) {
+    tokens.push_back(i);
+    marks.push_back(i % 10 == 0 ? kLearnt | kDocumentBegins : kLearnt);
+  }
+  write_file(folder / "documents.tok", marked_tokens(tokens, 2, 2'000, marks));
+  return std::move(*TokenFile::open(folder / "documents.tok"));
+}
+
+TEST_CASE("apart, a token knows where its document begins, and the first of one is no target") {
+  const TemporaryFolder folder;
+  const TokenFile file = file_of_documents(folder);
+  SamplerOptions options{.batch = 2, .sequence = 32, .documents = model::Documents::apart};
+  Sampler sampler = *Sampler::make(&file, options);
+  const Result<model::TokenBatch> batch = sampler.train_batch(6);
+  REQUIRE(batch.ok());
+  REQUIRE(batch->document_begins.size() == batch->inputs.size());
+  for (std::int32_t i = 0; i < std::ssize(batch->inputs); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::int32_t token = batch->inputs[at], column = i % 32;
+    CHECK(batch->document_begins[at] == std::max(0, column - token % 10));
+    CHECK(batch->targets[at] == (token % 10 == 9 ? kIgnoredTarget : token + 1));
+  }
+  CHECK(*sampler.train_divisor(6, 1) == static_cast<double>(batch->counted_targets()));
+
+  options.documents = model::Documents::together;
+  Sampler together = *Sampler::make(&file, options);
+  const Result<model::TokenBatch> whole = together.train_batch(6);
+  REQUIRE(whole.ok());
+  CHECK(whole->document_begins.empty());
+  CHECK(whole->counted_targets() == 64);
+}
+
 TEST_CASE("the divisor is what a batch has of targets in the mean") {
   const RandomText tokens(4'000);
   Sampler sampler = tokens.sampler(3, kHidden);
