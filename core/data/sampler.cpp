@@ -59,7 +59,36 @@ std::optional<std::int64_t> fewest_tokens(const SamplerOptions& options) {
   return count;
 }
 
+// At least one of them, where the check has passed.
+std::int64_t held_out_windows(const TokenFile& tokens, double fraction) {
+  return held_out_tokens(tokens.token_count() / tokens.window_tokens(), fraction);
+}
+
+Status check_packed(const TokenFile& tokens, const SamplerOptions& options) {
+  const std::int64_t length = tokens.window_tokens();
+  if (options.sequence != length) {
+    return make_error(ErrorCode::config,
+                      "{}: is packed into windows of {} tokens, and sequence = {} was asked for; "
+                      "set sequence = {}, or pack it again (scripts/tokenize --pack {})",
+                      tokens.path(), length, options.sequence, length, options.sequence);
+  }
+  const std::int64_t windows = tokens.token_count() / length;
+  const std::int64_t held_out = held_out_windows(tokens, options.validation_fraction);
+  if (held_out >= 1 && held_out < windows) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{}: {} packed windows are too few for one to train and one to validate with "
+                    "{:g} of them held out; there must be at least {:.0f}",
+                    tokens.path(), windows, options.validation_fraction,
+                    std::ceil(1 / options.validation_fraction));
+}
+
 }  // namespace
+
+Status Sampler::check(const TokenFile& tokens, const SamplerOptions& options) {
+  RETURN_IF_ERROR(check_options(options));
+  if (tokens.window_tokens() > 0) return check_packed(tokens, options);
+  return check(tokens.token_count(), options, tokens.path());
+}
 
 Status Sampler::check(std::int64_t token_count, const SamplerOptions& options,
                       const std::string& path) {
@@ -80,26 +109,46 @@ Status Sampler::check(std::int64_t token_count, const SamplerOptions& options,
 
 Result<Sampler> Sampler::make(const TokenFile* tokens, const SamplerOptions& options) {
   CHECK(tokens != nullptr);
-  RETURN_IF_ERROR(check(tokens->token_count(), options, tokens->path()));
-  const std::int64_t held_out = held_out_tokens(tokens->token_count(), options.validation_fraction);
-  return Sampler(tokens, options, tokens->token_count() - held_out, held_out);
+  RETURN_IF_ERROR(check(*tokens, options));
+  Sampler sampler(tokens, options);
+  if (tokens->window_tokens() > 0) {
+    sampler.split_windows();
+  } else {
+    const std::int64_t count = tokens->token_count();
+    const std::int64_t held_out = held_out_tokens(count, options.validation_fraction);
+    sampler.split(count - held_out, held_out);
+  }
+  return sampler;
 }
 
-Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,
-                 std::int64_t validation_tokens)
-    : tokens_(tokens), options_(options) {
+Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options)
+    : tokens_(tokens),
+      options_(options),
+      read_tokens_(static_cast<std::size_t>(options.sequence) +
+                   (tokens->window_tokens() > 0 ? 0 : 1)) {
   const std::int64_t sequence = options.sequence;
+  window_.resize(sequence + 1);
+  marks_.resize(sequence + 1);
+  inputs_.resize(options.batch * sequence);
+  targets_.resize(options.batch * sequence);
+  if (is_apart()) document_begins_.resize(options.batch * sequence);
+}
+
+void Sampler::split_windows() {
+  const std::int64_t windows = tokens_->token_count() / options_.sequence;
+  validation_window_count_ = held_out_windows(*tokens_, options_.validation_fraction);
+  windows_per_epoch_ = windows - validation_window_count_;
+  validation_first_ = windows_per_epoch_ * options_.sequence;
+}
+
+void Sampler::split(std::int64_t train_tokens, std::int64_t validation_tokens) {
+  const std::int64_t sequence = options_.sequence;
   // Every epoch has the same number of windows, whatever its offset: as many as fit behind the
   // largest one. A text too short for that gives its one window less room to move.
   windows_per_epoch_ = std::max<std::int64_t>(1, (train_tokens - sequence) / sequence);
   largest_offset_ = std::min(sequence - 1, train_tokens - 1 - windows_per_epoch_ * sequence);
   validation_first_ = train_tokens;
   validation_window_count_ = (validation_tokens - 1) / sequence;
-  window_.resize(sequence + 1);
-  marks_.resize(sequence + 1);
-  inputs_.resize(options.batch * sequence);
-  targets_.resize(options.batch * sequence);
-  if (is_apart()) document_begins_.resize(options.batch * sequence);
 }
 
 std::int64_t Sampler::epoch_offset(std::uint64_t epoch) const {
@@ -181,7 +230,7 @@ bool Sampler::is_apart() const { return options_.documents == model::Documents::
 bool Sampler::has_all_targets() const { return !options_.hidden && !tokens_->has_marks(); }
 
 Status Sampler::read_marks(const Window& window) {
-  return tokens_->read_marks(window.first_token, marks_);
+  return tokens_->read_marks(window.first_token, std::span(marks_).first(read_tokens_));
 }
 
 // Column i is answered by token i + 1 of the window; a hidden token by itself.
@@ -201,7 +250,7 @@ Result<std::int64_t> Sampler::count_targets(const Window& window) {
 }
 
 Status Sampler::copy_window(const Window& window, std::int64_t row) {
-  RETURN_IF_ERROR(tokens_->read(window.first_token, window_));
+  RETURN_IF_ERROR(tokens_->read(window.first_token, std::span(window_).first(read_tokens_)));
   const std::span inputs = std::span(inputs_).subspan(row * options_.sequence, options_.sequence);
   const std::span targets = std::span(targets_).subspan(row * options_.sequence, options_.sequence);
   std::copy(window_.begin(), window_.end() - 1, inputs.begin());

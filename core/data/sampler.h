@@ -6,6 +6,9 @@
 // the seed); each epoch visits all of them in an order that is a keyed permutation of their
 // indices, so position p names one window without any table.
 //
+// A file whose records are packed (TokenFile::window_tokens()) is read window by window: they start
+// at multiples of `sequence`, are split as a whole, and the last token of one has no target.
+//
 // With Documents::apart, a document's first token is no target of the token before it, which does
 // not see the document that it would have to begin.
 //
@@ -43,6 +46,9 @@ class Sampler {
   // must be. check() says so before there is a token file; `path` is for the message.
   static Status check(std::int64_t token_count, const SamplerOptions& options,
                       const std::string& path);
+  // The same once there is one; a packed file has a `sequence` of its own, and any other is an
+  // error that says it.
+  static Status check(const TokenFile& tokens, const SamplerOptions& options);
   static Result<Sampler> make(const TokenFile* tokens, const SamplerOptions& options);
 
   // Training windows number [position, position + batch), counted through all epochs, each with a
@@ -66,8 +72,9 @@ class Sampler {
     std::int64_t first_token = 0;
     std::uint64_t chance = 0;
   };
-  Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,
-          std::int64_t validation_tokens);
+  Sampler(const TokenFile* tokens, const SamplerOptions& options);
+  void split(std::int64_t train_tokens, std::int64_t validation_tokens);
+  void split_windows();
   Window train_window(std::uint64_t number) const;
   Window validation_window(std::int64_t number) const;
   std::int64_t validation_rows() const;
@@ -86,12 +93,15 @@ class Sampler {
 
   const TokenFile* tokens_;
   SamplerOptions options_;
-  std::int64_t windows_per_epoch_;
-  std::int64_t largest_offset_;    // of an epoch's first window
-  std::int64_t validation_first_;  // token
-  std::int64_t validation_window_count_;
-  std::vector<std::int32_t> window_;  // that is being copied
-  std::vector<std::uint8_t> marks_;   // of its tokens
+  std::int64_t windows_per_epoch_ = 0;
+  std::int64_t largest_offset_ = 0;    // of an epoch's first window
+  std::int64_t validation_first_ = 0;  // token
+  std::int64_t validation_window_count_ = 0;
+  // The window that is being copied, and the marks of its tokens. The last one is only a target; of
+  // a packed file it is not read, and not learnt.
+  std::vector<std::int32_t> window_;
+  std::vector<std::uint8_t> marks_;
+  std::size_t read_tokens_;
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;
   std::vector<std::uint32_t> drop_keys_;

@@ -146,7 +146,7 @@ Status TrainingText::look_at_tokens(const settings::RunConfig& config,
                             stops));
   tell_of_check(tokens, began, config);
   RETURN_IF_ERROR(check_documents(config, tokens.has_marks()));
-  RETURN_IF_ERROR(data::Sampler::check(tokens.token_count(), sampler_options_, tokens.path()));
+  RETURN_IF_ERROR(data::Sampler::check(tokens, sampler_options_));
   facts_ = tokens.facts();
   tokens_ = std::make_unique<data::TokenFile>(std::move(tokens));
   return look_at_vocabulary(config, shape);
