@@ -45,14 +45,15 @@ std::int64_t held_out_tokens(std::int64_t token_count, double fraction) {
 std::optional<std::int64_t> fewest_tokens(const SamplerOptions& options) {
   constexpr double kMostTokens = 1e15;  // a petabyte of text; far below 2^53, so steps of 1 count
   const double held_out_share = options.validation_fraction;
-  const double least = std::max(static_cast<double>(options.sequence + 1) / held_out_share,
-                                static_cast<double>(options.sequence) / (1 - held_out_share));
+  const std::int64_t window = options.window_tokens();
+  const double least = std::max(static_cast<double>(window + 1) / held_out_share,
+                                static_cast<double>(window) / (1 - held_out_share));
   if (!(least < kMostTokens)) return std::nullopt;
   // At most one or two below what is needed; rounding decides which.
   auto count = static_cast<std::int64_t>(least);
   const auto enough = [&](std::int64_t tokens) {
     const std::int64_t held_out = held_out_tokens(tokens, options.validation_fraction);
-    return held_out > options.sequence && tokens - held_out > options.sequence;
+    return held_out > window && tokens - held_out > window;
   };
   while (!enough(count)) ++count;
   return count;
@@ -64,12 +65,13 @@ Status Sampler::check(std::int64_t token_count, const SamplerOptions& options,
                       const std::string& path) {
   RETURN_IF_ERROR(check_options(options));
   const std::int64_t held_out = held_out_tokens(token_count, options.validation_fraction);
-  if (held_out > options.sequence && token_count - held_out > options.sequence) return ok_status();
+  const std::int64_t window = options.window_tokens();
+  if (held_out > window && token_count - held_out > window) return ok_status();
   const std::optional<std::int64_t> fewest = fewest_tokens(options);
   return make_error(ErrorCode::config,
                     "{}: {} tokens are too few for one training and one validation window of {} "
                     "tokens with {:g} of the text held out; {}",
-                    path, token_count, options.sequence + 1, options.validation_fraction,
+                    path, token_count, window + 1, options.validation_fraction,
                     fewest ? fmt::format("the text must have at least {} tokens, or the sequence "
                                          "must be shorter",
                                          *fewest)
@@ -86,8 +88,11 @@ Result<Sampler> Sampler::make(const TokenFile* tokens, const SamplerOptions& opt
 
 Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,
                  std::int64_t validation_tokens)
-    : tokens_(tokens), options_(options) {
-  const std::int64_t sequence = options.sequence;
+    : tokens_(tokens),
+      options_(options),
+      window_tokens_(options.window_tokens()),
+      spans_{.targets = options.sequence} {
+  const std::int64_t sequence = window_tokens_;
   // Every epoch has the same number of windows, whatever its offset: as many as fit behind the
   // largest one. A text too short for that gives its one window less room to move.
   windows_per_epoch_ = std::max<std::int64_t>(1, (train_tokens - sequence) / sequence);
@@ -96,8 +101,12 @@ Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::in
   validation_window_count_ = (validation_tokens - 1) / sequence;
   window_.resize(sequence + 1);
   marks_.resize(sequence + 1);
-  inputs_.resize(options.batch * sequence);
-  targets_.resize(options.batch * sequence);
+  inputs_.resize(options.batch * options.sequence);
+  if (options.spans) {
+    spans_ = model::span_lengths(options.spans->rule, options.sequence);
+    decoder_inputs_.resize(options.batch * spans_.targets);
+  }
+  targets_.resize(options.batch * target_columns());
 }
 
 std::int64_t Sampler::epoch_offset(std::uint64_t epoch) const {
@@ -110,13 +119,13 @@ Sampler::Window Sampler::train_window(std::uint64_t number) const {
   const std::uint64_t epoch = number / windows;
   const Permutation order(epoch_key(options_.seed, kOrderStream, epoch), windows);
   const auto window = static_cast<std::int64_t>(order(number % windows));
-  return {epoch_offset(epoch) + window * options_.sequence,
+  return {epoch_offset(epoch) + window * window_tokens_,
           epoch_key(options_.seed, kHiddenStream, number)};
 }
 
 // The same ones are hidden each time, so that losses compare.
 Sampler::Window Sampler::validation_window(std::int64_t number) const {
-  return {validation_first_ + number * options_.sequence,
+  return {validation_first_ + number * window_tokens_,
           epoch_key(options_.seed, kHiddenInValidationStream, static_cast<std::uint64_t>(number))};
 }
 
@@ -159,7 +168,7 @@ Result<double> Sampler::validation_divisor(std::int64_t batches) {
 
 template <typename WindowOf>
 Result<double> Sampler::mean_targets(std::int64_t batches, std::int64_t rows, WindowOf window_of) {
-  if (has_all_targets()) return static_cast<double>(rows * options_.sequence);
+  if (has_all_targets()) return static_cast<double>(rows * target_columns());
   std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches * rows; ++i) {
     ASSIGN_OR_RETURN(const std::int64_t count, count_targets(window_of(i)));
@@ -182,13 +191,33 @@ bool Sampler::is_target(const Window& window, std::int64_t column) const {
 }
 
 Result<std::int64_t> Sampler::count_targets(const Window& window) {
+  if (options_.spans) {
+    RETURN_IF_ERROR(copy_spans(window, 0));
+    return std::ranges::count_if(std::span(targets_).first(target_columns()),
+                                 [](std::int32_t target) { return target >= 0; });
+  }
   RETURN_IF_ERROR(read_marks(window));
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < options_.sequence; ++i) count += is_target(window, i) ? 1 : 0;
   return count;
 }
 
+Status Sampler::copy_spans(const Window& window, std::int64_t row) {
+  RETURN_IF_ERROR(tokens_->read(window.first_token, window_));
+  RETURN_IF_ERROR(read_marks(window));
+  const auto row_of = [row](std::vector<std::int32_t>& all, std::int64_t columns) {
+    return std::span(all).subspan(static_cast<std::size_t>(row * columns),
+                                  static_cast<std::size_t>(columns));
+  };
+  options_.spans->corrupt(window.chance, spans_, window_, marks_,
+                          {.source = row_of(inputs_, spans_.source()),
+                           .decoder_inputs = row_of(decoder_inputs_, target_columns()),
+                           .targets = row_of(targets_, target_columns())});
+  return ok_status();
+}
+
 Status Sampler::copy_window(const Window& window, std::int64_t row) {
+  if (options_.spans) return copy_spans(window, row);
   RETURN_IF_ERROR(tokens_->read(window.first_token, window_));
   const std::span inputs = std::span(inputs_).subspan(row * options_.sequence, options_.sequence);
   const std::span targets = std::span(targets_).subspan(row * options_.sequence, options_.sequence);
@@ -209,9 +238,15 @@ Status Sampler::copy_window(const Window& window, std::int64_t row) {
 }
 
 model::TokenBatch Sampler::filled_batch(std::int64_t rows) const {
-  const std::size_t count = static_cast<std::size_t>(rows * options_.sequence);
-  return {rows, options_.sequence, std::span(inputs_).first(count),
-          std::span(targets_).first(count)};
+  model::TokenBatch batch{rows, options_.sequence,
+                          std::span(inputs_).first(rows * options_.sequence),
+                          std::span(targets_).first(rows * target_columns())};
+  if (!options_.spans) return batch;
+  batch.sequence = spans_.source();
+  batch.inputs = batch.inputs.first(rows * batch.sequence);
+  batch.target_sequence = target_columns();
+  batch.decoder_inputs = std::span(decoder_inputs_).first(rows * target_columns());
+  return batch;
 }
 
 }  // namespace sluice::data

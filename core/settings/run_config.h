@@ -112,10 +112,14 @@ struct ArithmeticConfig {
   std::int64_t activation_host_bytes = 0;    // of what is offloaded, that stays in host memory
 };
 
-// The masked objective, of families that look both ways (core/data/hidden_tokens.h).
+// The masked objective, of families that look both ways (core/data/hidden_tokens.h), and that of
+// families with a decoder (core/data/corrupted_spans.h).
 struct ObjectiveConfig {
   std::int64_t mask_token = -1;  // -1: not said
   double mask_share = 0.15;
+  std::int64_t sentinel_token = -1;  // -1: not said
+  double span_share = 0.15;
+  double span_length = 3;
 };
 
 struct ValidationConfig {

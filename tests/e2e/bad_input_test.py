@@ -56,8 +56,8 @@ SETTINGS = [
     ({"model": "blom.toml"}, ["blom.toml:7", "'blom'", "did you mean 'bloom'"]),
     ({"model": "mixed.toml"}, ["mixed.toml:7", "a gpt2 model has no key 'patch'", "vit"]),
     ({"model": "bert.toml"}, ["BertForPreTraining can be simulated", "masked_head = true"]),
-    ({"model": "bloom.toml"}, ["bloom models can be simulated", "training knows gpt2, bert, llama"]),
-    ({"model": VIT}, ["vit-0.30b: vit models can be simulated", "training knows gpt2, bert, llama"]),
+    ({"model": "bloom.toml"}, ["bloom models can be simulated", "knows gpt2, bert, llama, t5"]),
+    ({"model": VIT}, ["vit-0.30b: vit models can be simulated", "knows gpt2, bert, llama, t5"]),
     ({"name": "a/b"}, ["a/b", "folder"]),
 ]
 

@@ -17,12 +17,18 @@
 
 namespace sluice::model {
 
+struct PositionBias;
+
 // The context that a layer is computed in, beside its input and its parameters.
 struct LayerContext {
   const ModelShape& shape;
   WindowShape window;
   const std::vector<at::Tensor>& constants;  // TorchArchitecture::constants
   std::int64_t block = 0;                    // 0: the first
+  // Null, but for a model with two stacks (two_stacks.h); the encoder's output is a decoder's
+  // alone.
+  const PositionBias* bias = nullptr;
+  const at::Tensor* encoded = nullptr;
 };
 
 struct TorchArchitecture {
@@ -53,6 +59,9 @@ struct TorchArchitecture {
                          GradientWriter& writer) = nullptr;
   // x and the result are (batch * sequence, hidden).
   at::Tensor (*block)(const at::Tensor& x, const LayerViews& w, const LayerContext& context);
+  // A block of the second stack. Null: there is one stack.
+  at::Tensor (*decoder_block)(const at::Tensor& x, const LayerViews& w,
+                              const LayerContext& context) = nullptr;
   // The rows whose products with the output table are the logits.
   at::Tensor (*head)(const at::Tensor& x, const LayerViews& w, const ModelShape& shape);
 };

@@ -13,13 +13,17 @@ namespace sluice::model {
 // Random tokens, a pure function of the seed.
 struct Batch {
   Batch(std::int64_t batch, std::int64_t sequence, std::int64_t vocabulary, std::uint64_t seed);
-  TokenBatch view() const { return {batch, sequence, inputs, targets, divisor}; }
+  TokenBatch view() const {
+    return {batch, sequence, inputs, targets, divisor, target_sequence, decoder_inputs};
+  }
 
   std::int64_t batch;
   std::int64_t sequence;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> targets;
   double divisor = 0;
+  std::int64_t target_sequence = 0;  // of a decoder, for tests of models that have one
+  std::vector<std::int32_t> decoder_inputs;
 };
 
 // Three layers, so that there is one between the first and the last.
