@@ -12,11 +12,12 @@
 namespace sluice::data {
 namespace {
 
-// Independent random functions of (seed, epoch); the last two of (seed, number of the window).
+// Independent random functions of (seed, epoch); the last three of (seed, number of the window).
 constexpr std::uint64_t kOrderStream = 1;
 constexpr std::uint64_t kOffsetStream = 2;
 constexpr std::uint64_t kHiddenStream = 3;
 constexpr std::uint64_t kHiddenInValidationStream = 4;
+constexpr std::uint64_t kDropStream = 5;
 
 std::uint64_t epoch_key(std::uint64_t seed, std::uint64_t stream, std::uint64_t epoch) {
   return split_mix(mix64(seed) ^ stream, epoch);
@@ -130,10 +131,16 @@ Sampler::Window Sampler::validation_window(std::int64_t number) const {
 }
 
 Result<model::TokenBatch> Sampler::train_batch(std::uint64_t position) {
+  drop_keys_.clear();
   for (std::int64_t row = 0; row < options_.batch; ++row) {
-    RETURN_IF_ERROR(copy_window(train_window(position + static_cast<std::uint64_t>(row)), row));
+    const std::uint64_t number = position + static_cast<std::uint64_t>(row);
+    RETURN_IF_ERROR(copy_window(train_window(number), row));
+    const std::uint64_t key = epoch_key(options_.seed, kDropStream, number);
+    drop_keys_.push_back(static_cast<std::uint32_t>(key >> 32));
   }
-  return filled_batch(options_.batch);
+  model::TokenBatch batch = filled_batch(options_.batch);
+  batch.drop_keys = drop_keys_;
+  return batch;
 }
 
 Result<double> Sampler::train_divisor(std::uint64_t position, std::int64_t batches) {

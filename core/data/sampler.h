@@ -50,8 +50,9 @@ class Sampler {
                       const std::string& path);
   static Result<Sampler> make(const TokenFile* tokens, const SamplerOptions& options);
 
-  // Training windows number [position, position + batch), counted through all epochs; the returned
-  // spans live until the next call. Errors: those of TokenFile::read().
+  // Training windows number [position, position + batch), counted through all epochs, each with a
+  // key of its own for what is dropped of it; the returned spans live until the next call. Errors:
+  // those of TokenFile::read().
   Result<model::TokenBatch> train_batch(std::uint64_t position);
   // TokenBatch::divisor for a mean over all targets of `batches` training batches from `position`
   // on: what one of them has in the mean. Reads the marks of their tokens alone.
@@ -102,6 +103,7 @@ class Sampler {
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;
   std::vector<std::int32_t> decoder_inputs_;
+  std::vector<std::uint32_t> drop_keys_;
 };
 
 }  // namespace sluice::data

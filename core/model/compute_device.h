@@ -34,11 +34,11 @@ namespace sluice::model {
 using WhenDone = std::function<void(Status)>;
 
 // The bytes that a micro-batch of batch x sequence tokens takes into the device: four numbers of 64
-// bits a token that is looked up and one a target (core/model/torch/batch_numbers.h), and its loss
-// out of it.
+// bits a token that is looked up, one a target, and one a window
+// (core/model/torch/batch_numbers.h), and its loss out of it.
 inline std::int64_t batch_bytes(const ModelShape& shape, std::int64_t batch,
                                 std::int64_t sequence) {
-  return batch * (4 * shape.looked_up_sequence(sequence) + shape.target_sequence(sequence)) * 8;
+  return batch * (4 * shape.looked_up_sequence(sequence) + shape.target_sequence(sequence) + 1) * 8;
 }
 inline constexpr std::int64_t kLossBytes = 8;
 

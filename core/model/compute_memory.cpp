@@ -1,7 +1,7 @@
 // The memory plan of the model, of any family: plans and simulations ask for families that nothing
 // here computes, too. Values a token are those of the table (core/model/architecture.h); the two
-// measured numbers say how they were measured. tests/core/model/gpt2/gpt2_memory_test.cpp holds all
-// of it against the process's peak, from both sides.
+// measured numbers say how they were measured. tests/core/model/memory/memory_test.cpp holds all of
+// it against the process's peak, from both sides.
 
 #include "core/model/compute_memory.h"
 
@@ -11,6 +11,7 @@
 #include "base/id_vector.h"
 #include "core/model/architecture.h"
 #include "core/model/compute_device.h"
+#include "core/model/dropped_weights.h"
 #include "core/model/head_chunk.h"
 #include "core/model/kept_bytes.h"
 #include "core/model/widened_pieces.h"
@@ -141,6 +142,7 @@ std::int64_t biased_attention_bytes(const ModelShape& shape, const ModelOptions&
 std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options,
                              Products products) {
   if (shape.has_decoder()) return biased_attention_bytes(shape, options);
+  if (shape.dropout.attention > 0) return dropped_attention_bytes(options.sequence, shape.heads);
   if (products != Products::widened) return 0;
   return widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
 }

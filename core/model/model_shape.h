@@ -82,6 +82,14 @@ struct EncoderDecoder {
   SpanRule spans = {};
 };
 
+// Shares of values that training sets to 0 (core/model/torch/dropout.h); gpt2 and bert only.
+struct DropShares {
+  double embedding = 0;  // of the embedding's result
+  double attention = 0;  // of attention's weights
+  double rows = 0;       // of what a sublayer adds to the residual stream
+  bool operator==(const DropShares&) const = default;
+};
+
 struct ModelShape {
   std::string name;
   std::int64_t layers = 0;  // transformer blocks
@@ -111,6 +119,7 @@ struct ModelShape {
   double norm_eps = 1e-5;     // added to an RMSNorm's mean square; bert: to a LayerNorm's variance
   Rotary rotary = {};
   SlidingWindow window = {};
+  DropShares dropout = {};
   // bert only.
   bool masked_head = false;   // BertForMaskedLM's, without pooler and next-sentence answer
   std::int64_t segments = 0;  // kinds of tokens; 0: two

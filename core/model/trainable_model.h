@@ -48,6 +48,8 @@ struct TokenBatch {
   // The loss is the sum over the targets by this. For a mean over all micro-batches of a step, each
   // has the same: their targets with weight by their number. 0: this batch's own targets.
   double divisor = 0;
+  // A number for each window, below 2^32, that says what training drops of it; none: nothing.
+  std::span<const std::uint32_t> drop_keys = {};
   // What a decoder reads, row-major (batch, target_sequence), as `targets` are then; `inputs` are
   // what its encoder reads. 0 and empty: there is none, and targets are as many as inputs.
   std::int64_t target_sequence = 0;

@@ -17,6 +17,9 @@ using nlohmann::json;
 
 constexpr std::int64_t kConfigMaxBytes = 4 << 20;
 
+// A gpt2's or a bert's where the field is not there.
+constexpr double kUsualDropout = 0.1;
+
 // The keys of a model file (docs/model_format.md) that the fields come to, with their values: the
 // model file's own checks then hold for both.
 class Keys {
@@ -62,7 +65,13 @@ Status read_whole(Reading& at, const char* field, const char* key) {
   return ok_status();
 }
 
-// Training drops nothing, whatever the field says: the model is the same, and its training another.
+Status read_dropout(Reading& at, const char* field, double left_out, const char* key) {
+  ASSIGN_OR_RETURN(const double share, at.fields.real_or(field, left_out));
+  if (share != 0) at.keys.put(key, share);
+  return ok_status();
+}
+
+// Training drops nothing of these models, whatever the field says.
 Status note_dropout(Reading& at, const char* field) {
   ASSIGN_OR_RETURN(const double share, at.fields.real_or(field, 0));
   if (share != 0) {
@@ -340,9 +349,9 @@ Status read_gpt2(Reading& at) {
   RETURN_IF_ERROR(at.fields.only("reorder_and_upcast_attn", false));
   RETURN_IF_ERROR(at.fields.only("add_cross_attention", false));
   RETURN_IF_ERROR(at.fields.only("tie_word_embeddings", true));
-  for (const char* field : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) {
-    RETURN_IF_ERROR(note_dropout(at, field));
-  }
+  RETURN_IF_ERROR(read_dropout(at, "attn_pdrop", kUsualDropout, "attention_dropout"));
+  RETURN_IF_ERROR(read_dropout(at, "embd_pdrop", kUsualDropout, "embedding_dropout"));
+  RETURN_IF_ERROR(read_dropout(at, "resid_pdrop", kUsualDropout, "dropout"));
   at.fields.pass_over(kGpt2Harmless);
   return ok_status();
 }
@@ -371,9 +380,9 @@ Status read_bert(Reading& at) {
   at.keys.put("segments", segments);
   at.keys.put("norm_eps", eps);
   at.keys.set("masked_head", true);
-  for (const char* field : {"hidden_dropout_prob", "attention_probs_dropout_prob"}) {
-    RETURN_IF_ERROR(note_dropout(at, field));
-  }
+  RETURN_IF_ERROR(read_dropout(at, "hidden_dropout_prob", kUsualDropout, "dropout"));
+  RETURN_IF_ERROR(
+      read_dropout(at, "attention_probs_dropout_prob", kUsualDropout, "attention_dropout"));
   at.fields.pass_over("classifier_dropout");  // of another head
   return ok_status();
 }

@@ -40,9 +40,9 @@ json gpt2_fields(const Values& values) {
           {"vocab_size", whole(values, "vocabulary")},
           {"activation_function", "gelu_new"},
           {"layer_norm_epsilon", 1e-5},
-          {"attn_pdrop", 0.0},
-          {"embd_pdrop", 0.0},
-          {"resid_pdrop", 0.0},
+          {"attn_pdrop", real(values, "attention_dropout")},
+          {"embd_pdrop", real(values, "embedding_dropout")},
+          {"resid_pdrop", real(values, "dropout")},
           {"bos_token_id", nullptr},
           {"eos_token_id", nullptr},
           {"tie_word_embeddings", true}};
@@ -60,8 +60,8 @@ json bert_fields(const Values& values, const model::ModelShape& shape) {
           {"type_vocab_size", shape.segment_count()},
           {"hidden_act", "gelu"},
           {"layer_norm_eps", real(values, "norm_eps")},
-          {"hidden_dropout_prob", 0.0},
-          {"attention_probs_dropout_prob", 0.0},
+          {"hidden_dropout_prob", real(values, "dropout")},
+          {"attention_probs_dropout_prob", real(values, "attention_dropout")},
           {"is_decoder", false},
           {"tie_word_embeddings", true}};
 }

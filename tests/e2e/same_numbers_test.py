@@ -188,11 +188,13 @@ hidden = 32
 heads = 4
 sequence = 32
 vocabulary = 300
+dropout = 0.1
+attention_dropout = 0.2
 """
 
 
 @test
-def settings_give_the_same_numbers_for_a_bert_whose_tokens_are_hidden(place):
+def settings_give_the_same_numbers_for_a_bert_with_hidden_tokens_and_dropout(place):
     (place / "bert.toml").write_text(BERT_MODEL)
     common = {"model": "bert.toml", "mask_token": 256}
     found = compare_all(place, pairwise(FAMILY_FACTORS, seed=8)[:6], common, steps=4)

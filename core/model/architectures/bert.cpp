@@ -24,7 +24,10 @@ constexpr std::array kBertNumberKeys = {
 };
 
 constexpr std::array kBertRealKeys = {
-    RealKey{"norm_eps", kPlace<&ModelShape::norm_eps>, 1e-15, 1, kBertNormEps}};
+    RealKey{"norm_eps", kPlace<&ModelShape::norm_eps>, 1e-15, 1, kBertNormEps}, kDropoutKey,
+    kAttentionDropoutKey};
+
+void derive_bert(ModelShape& shape) { shape.dropout.embedding = shape.dropout.rows; }
 
 constexpr std::array kBertFlagKeys = {FlagKey{"masked_head", kPlace<&ModelShape::masked_head>}};
 
@@ -121,6 +124,7 @@ const Architecture kBert = {
     .number_keys = kBertNumberKeys,
     .real_keys = kBertRealKeys,
     .flag_keys = kBertFlagKeys,
+    .derive = derive_bert,
 };
 
 }  // namespace sluice::model

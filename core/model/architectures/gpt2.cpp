@@ -42,6 +42,8 @@ void add_gpt2_head(LayoutBuilder& builder, const std::string& /*layer*/, const M
   builder.layer_norm("ln_f", shape.hidden);
 }
 
+constexpr std::array kGpt2RealKeys = {kDropoutKey, kAttentionDropoutKey, kEmbeddingDropoutKey};
+
 }  // namespace
 
 const Architecture kGpt2 = {
@@ -55,6 +57,7 @@ const Architecture kGpt2 = {
               .attentions = plain_block_attentions},
     .head = {.add_tensors = add_gpt2_head, .made = normed_head_made, .products = token_logits},
     .number_keys = kTextKeys,
+    .real_keys = kGpt2RealKeys,
 };
 
 }  // namespace sluice::model

@@ -23,6 +23,15 @@ inline constexpr NumberKey kSequenceKey = {"sequence", kPlace<&ModelShape::seque
 inline constexpr NumberKey kVocabularyKey = {"vocabulary", kPlace<&ModelShape::vocabulary>,
                                              100'000'000};
 
+// Dropout, by the names of a model file; of bert's embedding as much is dropped as of its rows.
+inline constexpr double kMostDropped = 0.999;
+inline constexpr RealKey kDropoutKey = {"dropout", kPlace<&ModelShape::dropout, &DropShares::rows>,
+                                        0, kMostDropped, 0};
+inline constexpr RealKey kAttentionDropoutKey = {
+    "attention_dropout", kPlace<&ModelShape::dropout, &DropShares::attention>, 0, kMostDropped, 0};
+inline constexpr RealKey kEmbeddingDropoutKey = {
+    "embedding_dropout", kPlace<&ModelShape::dropout, &DropShares::embedding>, 0, kMostDropped, 0};
+
 // All that a plain family of texts says of itself.
 inline constexpr std::array kTextKeys = {kLayersKey, kHiddenKey, kHeadsKey, kSequenceKey,
                                          kVocabularyKey};

@@ -15,6 +15,9 @@
 namespace sluice::model {
 namespace {
 
+// Where a block drops values.
+enum : std::uint32_t { kDropWeights, kDropAttended, kDropWidened };
+
 // Weight and bias are applied outside layer_norm, as GPT-2's are: its own backward sums their
 // gradients in 16 bits.
 at::Tensor normed(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -84,9 +87,13 @@ at::Tensor attended(const at::Tensor& x, const LayerViews& w, const LayerContext
   const at::Tensor query = linear(x, w, "self.query");
   const at::Tensor key = linear(x, w, "self.key");
   const at::Tensor value = linear(x, w, "self.value");
+  const DropPlace weights = context.drop_place(context.shape.dropout.attention, kDropWeights);
   const at::Tensor mixed =
-      grouped_attention(query, key, value, context.window, heads, heads, {}, Sees::all);
-  return linear(mixed, w, "attention.output.dense");
+      context.dropout.drops(weights)
+          ? dropped_attention(query, key, value, context.window, heads,
+                              /*looks_back_only=*/false, context.dropout, weights)
+          : grouped_attention(query, key, value, context.window, heads, heads, {}, Sees::all);
+  return context.dropped(linear(mixed, w, "attention.output.dense"), kDropAttended);
 }
 
 at::Tensor block(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
@@ -96,8 +103,8 @@ at::Tensor block(const at::Tensor& x, const LayerViews& w, const LayerContext& c
   // By more of the name: attention's output has the same end.
   const std::string output = "layer." + std::to_string(context.block) + ".output";
   const at::Tensor widened = at::gelu(linear(middle, w, "intermediate.dense"));
-  return layer_norm(middle + linear(widened, w, output + ".dense"), w, output + ".LayerNorm",
-                    shape);
+  const at::Tensor narrowed = context.dropped(linear(widened, w, output + ".dense"), kDropWidened);
+  return layer_norm(middle + narrowed, w, output + ".LayerNorm", shape);
 }
 
 at::Tensor head(const at::Tensor& x, const LayerViews& w, const ModelShape& shape) {

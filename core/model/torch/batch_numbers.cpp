@@ -21,7 +21,7 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
   target_count_ = std::ssize(batch.targets);
   some_ignored_ = batch.counted_targets() < target_count_;
   loss_divisor_ = batch.loss_divisor();
-  CHECK_GE(array.numel(), 4 * looked_up_count_ + target_count_);
+  CHECK_GE(array.numel(), 4 * looked_up_count_ + target_count_ + batch.batch);
   std::int64_t* const inputs = array.mutable_data_ptr<std::int64_t>();
   std::int64_t* const positions = inputs + looked_up_count_;
   std::int64_t* const rows = inputs + 2 * looked_up_count_;
@@ -30,6 +30,12 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
   std::ranges::copy(batch.decoder_inputs, inputs + input_count_);
   std::ranges::copy(batch.targets, inputs + 4 * looked_up_count_);
   std::fill(distinct, distinct + looked_up_count_, 0);
+  window_count_ = batch.batch;
+  has_drop_keys_ = !batch.drop_keys.empty();
+  CHECK(!has_drop_keys_ || std::ssize(batch.drop_keys) == batch.batch);
+  std::int64_t* const keys = inputs + 4 * looked_up_count_ + target_count_;
+  std::fill(keys, keys + window_count_, 0);
+  std::ranges::copy(batch.drop_keys, keys);
 
   std::unordered_map<std::int64_t, Token> tokens;
   std::vector<std::int64_t> round_of, row_of;  // each position's

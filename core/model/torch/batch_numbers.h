@@ -1,8 +1,8 @@
 #pragma once
-// The tokens of a micro-batch as the model's tensors: inputs, targets, and in which order the rows
-// of the embedding's gradient are summed. One flat array of numbers of 64 bits (batch_bytes() of
-// core/model/compute_device.h), so that it goes to an accelerator as one copy. A decoder's inputs
-// are looked up as well, and stand behind the others.
+// The tokens of a micro-batch as the model's tensors: inputs, targets, the keys of dropout, and in
+// which order the rows of the embedding's gradient are summed. One flat array of numbers of 64 bits
+// (batch_bytes() of core/model/compute_device.h), so that it goes to an accelerator as one copy. A
+// decoder's inputs are looked up as well, and stand behind the others.
 //
 // A token that stands at several positions has one row of the table, whose gradient is the sum over
 // them, first position to last. So the positions are sorted into rounds: round 0 holds the first
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/model/torch/dropout.h"
 #include "core/model/torch/head_loss.h"
 #include "core/model/trainable_model.h"
 
@@ -37,6 +38,11 @@ class BatchNumbers {
     return {array_.narrow(0, 4 * looked_up_count_, target_count_), some_ignored_};
   }
   double loss_divisor() const { return loss_divisor_; }  // TokenBatch::loss_divisor()
+  Dropout dropout() const {                              // by TokenBatch::drop_keys
+    return has_drop_keys_
+               ? Dropout(array_.narrow(0, 4 * looked_up_count_ + target_count_, window_count_))
+               : Dropout();
+  }
   at::Tensor distinct() const { return part(3).narrow(0, 0, round_counts_.front()); }
 
   // For each distinct token, the sum of its positions' rows; `rows` is fp32, those of the inputs
@@ -53,6 +59,8 @@ class BatchNumbers {
   std::int64_t input_count_ = 0;
   std::int64_t looked_up_count_ = 0;
   std::int64_t target_count_ = 0;
+  std::int64_t window_count_ = 0;
+  bool has_drop_keys_ = false;
   bool some_ignored_ = false;  // of the targets
   double loss_divisor_ = 1;
   std::vector<std::int64_t> round_counts_;  // positions in each round

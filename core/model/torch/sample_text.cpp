@@ -87,9 +87,10 @@ class StackModel::Text final : public TextWriter {
       if (index_of(layer) == 0) {
         x_ = embed(window);
       } else {
-        x_ = model_.run_layer(
-            layer, x_, model_.host_views_,
-            {model_.shape_, window, model_.host_views_.constants, index_of(layer) - 1});
+        const Dropout nothing_dropped;
+        x_ = model_.run_layer(layer, x_, model_.host_views_,
+                              {model_.shape_, window, model_.host_views_.constants,
+                               index_of(layer) - 1, nothing_dropped});
       }
       if (layer == model_.head()) add_token();
       return ok_status();

@@ -198,6 +198,7 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   micro.use = use;
   micro.numbers.fill(batch, room(micro_step).numbers.in_host_memory);
   micro.numbers.look_at(room(micro_step).numbers.on_device);
+  if (use == BatchUse::training) micro.dropout = micro.numbers.dropout();
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
   const std::int64_t chunk = head_chunk_tokens(shape_.vocabulary);
@@ -214,7 +215,7 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
 }
 
 LayerContext StackModel::context_of(LayerId layer, const MicroBatch& micro) const {
-  LayerContext context{shape_, micro.window, views_.constants, index_of(layer) - 1};
+  LayerContext context{shape_, micro.window, views_.constants, index_of(layer) - 1, micro.dropout};
   if (!two_stacks_) return context;
   context.bias = &two_stacks_->bias_of(layer);
   if (!two_stacks_->is_of_decoder(layer)) return context;
@@ -273,8 +274,9 @@ void StackModel::launch_forward(LayerId layer, int micro_step) {
 
 void StackModel::forward_embedding(MicroBatch& micro) {
   const at::NoGradGuard no_grad;
-  micro.stream =
+  const at::Tensor x =
       architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.window, shape_);
+  micro.stream = micro.dropout.of_rows(x, embedding_drop_place());
   if (two_stacks_) two_stacks_->make_biases(views_.embedding());
 }
 
@@ -443,7 +445,8 @@ void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter
 void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   CHECK(micro.stream_gradient.defined());
   const at::NoGradGuard no_grad;
-  at::Tensor x_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  at::Tensor x_gradient = micro.dropout.of_rows(std::exchange(micro.stream_gradient, at::Tensor()),
+                                                embedding_drop_place());
   if (two_stacks_)
     x_gradient = at::cat({x_gradient, std::exchange(micro.border.lookup_gradient, at::Tensor())});
   std::vector<at::Tensor> of_norm;

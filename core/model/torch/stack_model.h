@@ -94,6 +94,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     WindowShape targets;  // as `window`, but for two stacks
     BatchUse use = BatchUse::training;
     BatchNumbers numbers;
+    Dropout dropout;
     std::vector<KeptLayer> layers;  // blocks and head; index = LayerId (0 stays empty)
     // The part of it that leaves memory. Outlives the layer's KeptLayer where a write of it does.
     std::vector<SavedBlocks> saved;
@@ -120,6 +121,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   LayerContext context_of(LayerId layer, const MicroBatch& micro) const;
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, const FlatViews& views,
                        const LayerContext& context) const;
+  DropPlace embedding_drop_place() const { return {.share = shape_.dropout.embedding}; }
   bool has_own_output_table() const { return shape_.has_own_output_table(); }
   bool has_output_bias() const { return architecture_.output_bias != nullptr; }
   const at::Tensor& output_table(const FlatViews& views) const;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/model/model_shape.h"
+#include "core/model/torch/dropout.h"
 #include "core/model/torch/flat_views.h"
 #include "core/model/torch/gradient_writer.h"
 #include "core/model/window_shape.h"
@@ -25,10 +26,19 @@ struct LayerContext {
   WindowShape window;
   const std::vector<at::Tensor>& constants;  // TorchArchitecture::constants
   std::int64_t block = 0;                    // 0: the first
+  const Dropout& dropout;
   // Null, but for a model with two stacks (two_stacks.h); the encoder's output is a decoder's
   // alone.
   const PositionBias* bias = nullptr;
   const at::Tensor* encoded = nullptr;
+
+  // A place of the layer where values are dropped; `in_layer` tells its places apart.
+  DropPlace drop_place(double share, std::uint32_t in_layer) const {
+    return {share, block + 1, in_layer};
+  }
+  at::Tensor dropped(const at::Tensor& rows, std::uint32_t in_layer) const {
+    return dropout.of_rows(rows, drop_place(shape.dropout.rows, in_layer));
+  }
 };
 
 struct TorchArchitecture {
@@ -44,7 +54,8 @@ struct TorchArchitecture {
   // parameters' type where they compute. Null: none.
   std::vector<at::Tensor> (*constants)(const ModelShape& shape, std::int64_t sequence,
                                        const at::TensorOptions& like) = nullptr;
-  // (batch * sequence, hidden) from batch * sequence token numbers.
+  // (batch * sequence, hidden) from batch * sequence token numbers. What ModelShape::dropout drops
+  // of it is dropped behind this.
   at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
                       const ModelShape& shape);
   // The gradients of the sum of what was looked up and of the norm behind it, whose tensors are the

@@ -55,7 +55,7 @@ struct Tokens {
     }
   }
   TokenBatch view() const {
-    return {batch, sequence, inputs, targets, 0, target_sequence, decoder_inputs};
+    return {batch, sequence, inputs, targets, 0, {}, target_sequence, decoder_inputs};
   }
 
   std::int64_t batch;

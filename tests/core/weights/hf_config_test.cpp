@@ -83,7 +83,11 @@ TEST_CASE("BERT's configuration is read, written, and held to what is trained") 
   const auto text = config_text(shape, "float32");
   REQUIRE(text.ok());
   CHECK(values_of(json::parse(*text)) == values);
-  CHECK(parsed(with(bert, "hidden_dropout_prob", 0.1))->notes.size() == 1);
+  const auto dropping = parsed(with(bert, "hidden_dropout_prob", 0.25))->shape;
+  CHECK(dropping.dropout.rows == 0.25);
+  CHECK(dropping.dropout.embedding == 0.25);
+  CHECK(dropping.dropout.attention == 0);
+  CHECK_THAT(*config_text(dropping, "float32"), Contains("\"hidden_dropout_prob\": 0.25"));
   const std::vector<std::pair<std::string, json>> others = {
       {"is_decoder", true},
       {"add_cross_attention", true},
@@ -283,11 +287,18 @@ TEST_CASE("a field that changes the arithmetic is refused by its name") {
   for (const Case& of : cases) CHECK_THAT(refusal_of(of.config), Contains(of.said));
 }
 
-TEST_CASE("dropout that training does not do is noted, and harmless fields are not") {
-  const auto gpt2 = parsed(kGpt2);
+TEST_CASE("dropout is read, and noted where training does not do it; harmless fields are not") {
+  const auto gpt2 = parsed(with(kGpt2, "resid_pdrop", 0.2));
   REQUIRE(gpt2.ok());
-  REQUIRE(gpt2->notes.size() == 1);
-  CHECK_THAT(gpt2->notes.front(), Contains("resid_pdrop is 0.1"));
+  CHECK(gpt2->notes.empty());
+  CHECK(gpt2->shape.dropout.rows == 0.2);
+  // What is left out is 0.1, as the class has it.
+  json without = kGpt2;
+  without.erase("resid_pdrop");
+  CHECK(parsed(without)->shape.dropout.rows == 0.1);
+  const auto noted = parsed(with(fixture_config("llama"), "attention_dropout", 0.1));
+  REQUIRE(noted->notes.size() == 1);
+  CHECK_THAT(noted->notes.front(), Contains("attention_dropout is 0.1"));
   const auto llama = parsed(with(fixture_config("llama"), "torch_dtype", "bfloat16"));
   REQUIRE(llama.ok());
   CHECK(llama->notes.empty());

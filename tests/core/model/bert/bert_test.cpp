@@ -128,6 +128,18 @@ TEST_CASE("a fixture's BERT has plain BERT's loss and gradients in fp32") {
   CHECK(std::ranges::equal(gradient, plain.gradient, is_near));
 }
 
+TEST_CASE("gradients under dropout are those of plain BERT") {
+  ModelShape shape = masked_bert();
+  shape.dropout = {.embedding = 0.15, .attention = 0.2, .rows = 0.15};
+  Batch batch = masked_batch(3, shape.vocabulary, 5);
+  batch.drop_keys = {3, 99, 1u << 31};
+  Gpt2Run run(shape, {.batch = 3, .sequence = 20, .compute = ParameterKind::fp32}, 4);
+  const std::vector<float> gradient = run.step({batch}, 1);
+  const PlainBert plain = plain_bert(shape, run.parameters_fp32, batch.view());
+  CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(1e-6));
+  check_gradient(shape, gradient, plain.gradient, 1e-4);
+}
+
 TEST_CASE("16-bit gradients of every tensor are those of plain BERT") {
   const ModelShape shape = masked_bert();
   const Float16Kind kind = GENERATE(Float16Kind::bf16, Float16Kind::fp16);

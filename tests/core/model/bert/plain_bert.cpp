@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "tests/core/model/plain_dropout.h"
 #include "tests/core/model/plain_model.h"
 
 namespace sluice::model {
@@ -13,7 +14,8 @@ namespace {
 
 class Plain {
  public:
-  Plain(const ModelShape& shape, const PlainTensors& w) : shape_(shape), w_(w) {}
+  Plain(const ModelShape& shape, const PlainTensors& w, const PlainDrop& drop)
+      : shape_(shape), w_(w), drop_(drop) {}
 
   // The logits of one row.
   at::Tensor logits(const at::Tensor& tokens, const at::Tensor& segments, std::int64_t seen) const {
@@ -21,9 +23,9 @@ class Plain {
     at::Tensor x = w_.at("embeddings.word_embeddings.weight").index({tokens}) +
                    w_.at("embeddings.position_embeddings.weight").index({positions}) +
                    w_.at("embeddings.token_type_embeddings.weight").index({segments});
-    x = normed(x, "embeddings.LayerNorm");
+    x = drop_(normed(x, "embeddings.LayerNorm"), 0, 0, shape_.dropout.rows);
     for (std::int64_t i = 0; i < shape_.layers; ++i)
-      x = block(x, "encoder.layer." + std::to_string(i) + ".", seen);
+      x = block(x, i, "encoder.layer." + std::to_string(i) + ".", seen);
     const std::string head = "cls.predictions.";
     x = normed(gelu(linear(x, head + "transform.dense")), head + "transform.LayerNorm");
     return x.matmul(w_.at("embeddings.word_embeddings.weight").t()) + w_.at(head + "bias");
@@ -41,14 +43,18 @@ class Plain {
   }
   static at::Tensor gelu(const at::Tensor& x) { return x * 0.5 * (1 + (x / std::sqrt(2.0)).erf()); }
 
-  at::Tensor block(const at::Tensor& x, const std::string& prefix, std::int64_t seen) const {
+  at::Tensor block(const at::Tensor& x, std::int64_t i, const std::string& prefix,
+                   std::int64_t seen) const {
     const std::string of_attention = prefix + "attention.output.";
-    const at::Tensor mixed = linear(attention(x, prefix, seen), of_attention + "dense");
-    const at::Tensor middle = normed(x + mixed, of_attention + "LayerNorm");
+    const double share = shape_.dropout.rows;
+    const at::Tensor mixed = linear(attention(x, i, prefix, seen), of_attention + "dense");
+    const at::Tensor middle = normed(x + drop_(mixed, i + 1, 1, share), of_attention + "LayerNorm");
     const at::Tensor wide = gelu(linear(middle, prefix + "intermediate.dense"));
-    return normed(middle + linear(wide, prefix + "output.dense"), prefix + "output.LayerNorm");
+    return normed(middle + drop_(linear(wide, prefix + "output.dense"), i + 1, 2, share),
+                  prefix + "output.LayerNorm");
   }
-  at::Tensor attention(const at::Tensor& x, const std::string& prefix, std::int64_t seen) const {
+  at::Tensor attention(const at::Tensor& x, std::int64_t layer, const std::string& prefix,
+                       std::int64_t seen) const {
     const std::string self = prefix + "attention.self.";
     const at::Tensor q = linear(x, self + "query"), k = linear(x, self + "key"),
                      v = linear(x, self + "value");
@@ -58,13 +64,16 @@ class Plain {
     for (std::int64_t i = 0; i < shape_.heads; ++i) {
       const auto part = [&](const at::Tensor& all) { return all.narrow(1, i * width, width); };
       const at::Tensor scores = part(q).matmul(part(k).t()) / std::sqrt(static_cast<double>(width));
-      mixed.push_back(scores.masked_fill(hidden, -INFINITY).softmax(-1).matmul(part(v)));
+      const at::Tensor weights = scores.masked_fill(hidden, -INFINITY).softmax(-1);
+      mixed.push_back(drop_(weights, layer + 1, 0, shape_.dropout.attention, i * weights.numel())
+                          .matmul(part(v)));
     }
     return at::cat(mixed, 1);
   }
 
   const ModelShape& shape_;
   const PlainTensors& w_;
+  PlainDrop drop_;
 };
 
 at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& targets) {
@@ -87,10 +96,14 @@ PlainBert plain_bert(const ModelShape& shape, std::span<const float> parameters,
   for (std::int64_t row = 0; row < batch.batch; ++row) {
     const auto first = static_cast<std::size_t>(row * batch.sequence);
     const auto count = static_cast<std::size_t>(batch.sequence);
-    const at::Tensor logits = Plain(shape, w).logits(
-        numbers_of(batch.inputs.subspan(first, count)),
-        numbers_of(std::span(segments).subspan(first, count)),
-        sights.seen.empty() ? batch.sequence : sights.seen[static_cast<std::size_t>(row)]);
+    PlainDrop drop;
+    if (!batch.drop_keys.empty()) drop = {true, batch.drop_keys[static_cast<std::size_t>(row)]};
+    const at::Tensor logits =
+        Plain(shape, w, drop)
+            .logits(
+                numbers_of(batch.inputs.subspan(first, count)),
+                numbers_of(std::span(segments).subspan(first, count)),
+                sights.seen.empty() ? batch.sequence : sights.seen[static_cast<std::size_t>(row)]);
     loss = loss + loss_sum(logits, numbers_of(batch.targets.subspan(first, count)));
     const at::Tensor values = logits.detach().contiguous();
     plain.logits.insert(plain.logits.end(), values.const_data_ptr<float>(),

@@ -14,7 +14,7 @@ namespace sluice::model {
 struct Batch {
   Batch(std::int64_t batch, std::int64_t sequence, std::int64_t vocabulary, std::uint64_t seed);
   TokenBatch view() const {
-    return {batch, sequence, inputs, targets, divisor, target_sequence, decoder_inputs};
+    return {batch, sequence, inputs, targets, divisor, drop_keys, target_sequence, decoder_inputs};
   }
 
   std::int64_t batch;
@@ -22,7 +22,8 @@ struct Batch {
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> targets;
   double divisor = 0;
-  std::int64_t target_sequence = 0;  // of a decoder, for tests of models that have one
+  std::vector<std::uint32_t> drop_keys = {};  // none: nothing is dropped
+  std::int64_t target_sequence = 0;           // of a decoder, for tests of models that have one
   std::vector<std::int32_t> decoder_inputs;
 };
 

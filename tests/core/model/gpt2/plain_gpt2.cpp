@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/float16.h"
+#include "tests/core/model/plain_dropout.h"
 #include "tests/core/model/plain_model.h"
 
 namespace sluice::model {
@@ -24,23 +25,25 @@ at::Tensor plain_gelu(const at::Tensor& x) {
 }
 
 // One window, one head: every position looks at itself and what came before.
-at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+at::Tensor attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                  const auto& dropped) {
   const at::Tensor allowed = at::ones({q.size(0), q.size(0)}).tril() > 0;
   at::Tensor scores = q.matmul(k.t()) / std::sqrt(static_cast<double>(q.size(1)));
   scores = scores.masked_fill(allowed.logical_not(), -INFINITY);
-  return scores.softmax(-1).matmul(v);
+  return dropped(scores.softmax(-1)).matmul(v);
 }
 
 at::Tensor self_attention(const at::Tensor& x, const PlainTensors& w, const std::string& block,
-                          std::int64_t heads) {
+                          std::int64_t heads, const auto& dropped) {
   const std::int64_t hidden = x.size(1), width = hidden / heads;
   const at::Tensor qkv =
       x.matmul(w.at(block + ".attn.c_attn.weight")) + w.at(block + ".attn.c_attn.bias");
   std::vector<at::Tensor> mixed;
   for (std::int64_t head = 0; head < heads; ++head) {
-    mixed.push_back(attend(qkv.narrow(1, head * width, width),
-                           qkv.narrow(1, hidden + head * width, width),
-                           qkv.narrow(1, 2 * hidden + head * width, width)));
+    mixed.push_back(attend(
+        qkv.narrow(1, head * width, width), qkv.narrow(1, hidden + head * width, width),
+        qkv.narrow(1, 2 * hidden + head * width, width),
+        [&](const at::Tensor& weights) { return dropped(weights, head * weights.numel()); }));
   }
   return at::cat(mixed, 1).matmul(w.at(block + ".attn.c_proj.weight")) +
          w.at(block + ".attn.c_proj.bias");
@@ -49,17 +52,24 @@ at::Tensor self_attention(const at::Tensor& x, const PlainTensors& w, const std:
 // Loss sum of one window, (sequence) tokens in, (sequence) targets.
 at::Tensor window_loss(const ModelShape& shape, const PlainTensors& w,
                        const at::Tensor& input_table, const at::Tensor& tokens,
-                       const at::Tensor& targets) {
+                       const at::Tensor& targets, const PlainDrop& drop) {
+  const DropShares& shares = shape.dropout;
   at::Tensor x = input_table.index({tokens}) + w.at("wpe.weight").narrow(0, 0, tokens.size(0));
+  x = drop(x, 0, 0, shares.embedding);
   for (std::int64_t i = 0; i < shape.layers; ++i) {
     const std::string block = "h." + std::to_string(i);
     const auto part = [&](const char* name) { return w.at(block + name); };
-    x = x + self_attention(plain_norm(x, part(".ln_1.weight"), part(".ln_1.bias")), w, block,
-                           shape.heads);
+    const auto of_weights = [&](const at::Tensor& weights, std::int64_t first) {
+      return drop(weights, i + 1, 0, shares.attention, first);
+    };
+    x = x + drop(self_attention(plain_norm(x, part(".ln_1.weight"), part(".ln_1.bias")), w, block,
+                                shape.heads, of_weights),
+                 i + 1, 1, shares.rows);
     const at::Tensor wide = plain_gelu(
         plain_norm(x, part(".ln_2.weight"), part(".ln_2.bias")).matmul(part(".mlp.c_fc.weight")) +
         part(".mlp.c_fc.bias"));
-    x = x + wide.matmul(part(".mlp.c_proj.weight")) + part(".mlp.c_proj.bias");
+    x = x + drop(wide.matmul(part(".mlp.c_proj.weight")) + part(".mlp.c_proj.bias"), i + 1, 2,
+                 shares.rows);
   }
   const at::Tensor logits =
       plain_norm(x, w.at("ln_f.weight"), w.at("ln_f.bias")).matmul(w.at("wte.weight").t());
@@ -86,8 +96,12 @@ PlainResult plain_gpt2(const ModelShape& shape, std::vector<float> parameters,
   at::Tensor loss = at::zeros({});
   for (std::int64_t row = 0; row < batch.batch; ++row) {
     const std::size_t first = row * batch.sequence, count = batch.sequence;
-    loss = loss + window_loss(shape, w, input_table, numbers_of(batch.inputs.subspan(first, count)),
-                              numbers_of(batch.targets.subspan(first, count)));
+    loss =
+        loss + window_loss(shape, w, input_table, numbers_of(batch.inputs.subspan(first, count)),
+                           numbers_of(batch.targets.subspan(first, count)),
+                           batch.drop_keys.empty()
+                               ? PlainDrop{}
+                               : PlainDrop{true, batch.drop_keys[static_cast<std::size_t>(row)]});
   }
   loss = loss / static_cast<double>(batch.batch * batch.sequence);
   loss.backward();

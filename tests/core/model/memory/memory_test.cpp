@@ -34,7 +34,7 @@ bool reset_peak() {
   return clear.good();
 }
 
-// Peak of eight steps and an evaluation after each, less what belongs to the caller: parameters and
+// Peak of four steps and an evaluation after each, less what belongs to the caller: parameters and
 // the gradient of one layer. Holes in the memory would make later steps take more.
 std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t layer = shape.flat_layout().largest_layer_elements();
@@ -53,7 +53,7 @@ std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
   TrainableModel* const model = built.model.get();
   const Batch batch(options.batch, options.sequence, shape.vocabulary, 1);
   const std::int32_t layers = model->layout().layer_count();
-  for (int step = 0; step < 8; ++step) {
+  for (int step = 0; step < 4; ++step) {
     for (int m = 0; m < options.micro_step_count; ++m) {
       REQUIRE(model->set_batch(m, batch.view(), BatchUse::training).ok());
     }
@@ -76,8 +76,8 @@ std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
 }
 
 const ModelShape kTiny{"tiny", 4, 256, 4, 128, 256};
-// gpt2-124m's width with two of its blocks and half of its vocabulary.
-const ModelShape kWide{"wide", 2, 768, 12, 256, 25000};
+// gpt2-124m's width with two of its blocks and a quarter of its vocabulary.
+const ModelShape kWide{"wide", 2, 768, 12, 256, 12500};
 // Heads that share keys and values, wide heads with norms, and an output table of its own.
 ModelShape llama_shape() {
   ModelShape shape{"llama", 4, 256, 4, 128, 8000, Family::llama};
@@ -88,6 +88,12 @@ ModelShape llama_shape() {
   return shape;
 }
 const ModelShape kLlama = llama_shape();
+ModelShape bert_shape() {
+  ModelShape shape{"bert", 4, 256, 4, 128, 8000, Family::bert};
+  shape.masked_head = true;
+  return shape;
+}
+const ModelShape kBert = bert_shape();
 // Little but logits.
 const ModelShape kWordy{"wordy", 1, 64, 1, 256, 50000};
 
@@ -101,13 +107,15 @@ const std::vector<Case> kCases = {
     {kTiny, {.batch = 1, .sequence = 8}},
     {kTiny, {.batch = 8, .sequence = 128}},
     {kTiny, {.batch = 8, .sequence = 128, .activations = recompute}},
-    {kTiny, {.batch = 8, .sequence = 128, .micro_step_count = 6}},
+    {kTiny, {.batch = 4, .sequence = 128, .micro_step_count = 6}},
     {kTiny, {.batch = 32, .sequence = 128}},
     {kWide, {.batch = 1, .sequence = 256}},
     {kWide, {.batch = 1, .sequence = 256, .activations = recompute}},
     {kWide, {.batch = 1, .sequence = 256, .micro_step_count = 2}},
     {kLlama, {.batch = 16, .sequence = 128}},
     {kLlama, {.batch = 16, .sequence = 128, .activations = recompute}},
+    {kBert, {.batch = 16, .sequence = 128}},
+    {kBert, {.batch = 16, .sequence = 128, .activations = recompute}},
     {kWordy, {.batch = 1, .sequence = 256}},
     {kTiny, {.batch = 8, .sequence = 128, .compute = ParameterKind::fp32}},
     {kWide, {.batch = 1, .sequence = 256, .compute = ParameterKind::fp32}},
