@@ -31,11 +31,12 @@ std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId laye
                                            std::int64_t batch, std::int64_t sequence,
                                            Activations choice, ParameterKind precision) {
   if (!is_offloaded(choice) || index_of(layer) == 0) return {};
+  const LayerTokens tokens = layer_tokens(shape, layer, batch, sequence);
   Blocks blocks;
   for (const MadeTensor& tensor : layer_kind(shape, layer).made(shape)) {
     if (!is_needed(tensor.use)) continue;
     if (is_recomputed(choice) && tensor.use != MadeUse::input) continue;
-    blocks.add(batch * sequence * tensor.token_bytes(precision));
+    blocks.add(tokens.rows_of(tensor) * tensor.token_bytes(precision));
   }
   return blocks.all();
 }

@@ -121,6 +121,10 @@ struct ObjectiveConfig {
   // The masked objective, of families that look both ways (core/data/hidden_tokens.h).
   std::int64_t mask_token = -1;  // -1: not said
   double mask_share = 0.15;
+  // That of families with a decoder (core/data/corrupted_spans.h).
+  std::int64_t sentinel_token = -1;  // -1: not said
+  double span_share = 0.15;
+  double span_length = 3;
 };
 
 struct ValidationConfig {

@@ -167,6 +167,18 @@ const Setting kSettings[] = {
     {"mask_share", "objective", numbers, number, AT(objective.mask_share), between(1e-3, 1), "",
      "Part of the tokens that such a model has to answer: 80 % of them are hidden, 10 % are others "
      "by chance, and 10 % stay."},
+    {"sentinel_token", "objective", numbers, integer, AT(objective.sentinel_token),
+     between(-1, 2e9), "",
+     "The token that stands in the place of the first span that is taken out of a text, for a "
+     "model "
+     "with a decoder (family t5); the next spans' are the tokens below it. 32099 in T5's own "
+     "vocabularies. Such a model cannot be trained without; no other one has a use for it."},
+    {"span_share", "objective", numbers, number, AT(objective.span_share), between(0.01, 0.9), "",
+     "Part of a text's tokens that are in spans that such a model has to answer. With "
+     "'span_length' "
+     "and 'sequence', the tokens of a source, it says how long texts and targets are."},
+    {"span_length", "objective", numbers, number, AT(objective.span_length), between(1, 1000),
+     "tokens", "Mean length of these spans."},
 
     {"validation_every", "validation", together, integer, AT(validation.every_steps),
      between(0, 1e9), "steps", "Steps between validations; 0 means only at the end."},

@@ -18,6 +18,8 @@
 
 namespace sluice::model {
 
+struct PositionBias;
+
 // The context that a layer is computed in, beside its input and its parameters.
 struct LayerContext {
   const ModelShape& shape;
@@ -26,6 +28,10 @@ struct LayerContext {
   std::int64_t block = 0;                    // 0: the first
   const Dropout& dropout;
   at::Tensor documents = {};  // BatchNumbers::documents()
+  // Null, but for a model with two stacks (two_stacks.h); the encoder's output is a decoder's
+  // alone.
+  const PositionBias* bias = nullptr;
+  const at::Tensor* encoded = nullptr;
 
   // A place of the layer where values are dropped; `in_layer` tells its places apart.
   DropPlace drop_place(double share, std::uint32_t in_layer) const {
@@ -65,6 +71,9 @@ struct TorchArchitecture {
                          GradientWriter& writer) = nullptr;
   // x and the result are (batch * sequence, hidden).
   at::Tensor (*block)(const at::Tensor& x, const LayerViews& w, const LayerContext& context);
+  // A block of the second stack. Null: there is one stack.
+  at::Tensor (*decoder_block)(const at::Tensor& x, const LayerViews& w,
+                              const LayerContext& context) = nullptr;
   // The rows whose products with the output table are the logits.
   at::Tensor (*head)(const at::Tensor& x, const LayerViews& w, const ModelShape& shape);
 };
