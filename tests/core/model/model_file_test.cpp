@@ -224,7 +224,7 @@ TEST_CASE("errors of a model file name file, line and key") {
       {replaced("heads = 3", "heads = 5"), ".toml:3:", "not a multiple"},
       {replaced("\"x\"", "7"), ".toml:6:", "'name'"},
       {replaced("heads = 3", "heads = "), ".toml:3:", "not valid TOML"},
-      {kGood + "dropout = 0.1\n", ".toml:7:", "no key 'dropout'"},
+      {kGood + "momentum = 0.1\n", ".toml:7:", "no key 'momentum'"},
       {kGood + "family = \"blom\"\n", ".toml:7:", "not 'blom' (did you mean 'bloom'?)"},
       {kGood + "family = \"mamba\"\n",
        ".toml:7:", "one of gpt2, bert, bloom, vit, llama, t5, not 'mamba'"},
