@@ -158,6 +158,7 @@ Result<simulate::ShardedRun> unsharded_run(const settings::RunConfig& config,
                                            const ShardArguments& arguments) {
   simulate::ShardedRun run;
   ASSIGN_OR_RETURN(run.shape, weights::load_shape(config.files.model));
+  run.shape.stacks.spans = {config.objective.span_share, config.objective.span_length};
   ASSIGN_OR_RETURN(run.platform, platform::load_platform(config.files.platform));
   if (!run.platform.cluster) {
     return make_error(ErrorCode::config, "{}: sharding needs [cluster], and it has none",

@@ -176,9 +176,14 @@ Status run(const Settings& settings) {
                        ParameterSpan(parameters, float16_kind(settings.options.compute))));
   const std::int64_t tokens = settings.options.batch * settings.options.sequence;
   const std::vector<std::int32_t> inputs = random_tokens(tokens, shape.vocabulary, settings.seed);
+  const std::int64_t target_sequence = shape.target_sequence(settings.options.sequence);
   const std::vector<std::int32_t> targets =
-      random_tokens(tokens, shape.vocabulary, settings.seed + 1);
-  const model::TokenBatch batch{settings.options.batch, settings.options.sequence, inputs, targets};
+      random_tokens(settings.options.batch * target_sequence, shape.vocabulary, settings.seed + 1);
+  model::TokenBatch batch{settings.options.batch, settings.options.sequence, inputs, targets};
+  if (shape.has_decoder()) {
+    batch.target_sequence = target_sequence;
+    batch.decoder_inputs = targets;
+  }
 
   Bench bench(*built.model, settings);
   std::vector<StepSeconds> steps;

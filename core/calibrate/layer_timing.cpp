@@ -1,12 +1,12 @@
 #include "core/calibrate/layer_timing.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/calibrate/timed_model.h"
 #include "core/model/flop.h"
@@ -51,16 +51,22 @@ struct Part {
   double count;             // in the whole model
 };
 
+std::vector<Part> parts_of(const model::ModelShape& shape, std::size_t timed_head) {
+  const auto block_count = static_cast<std::int32_t>(shape.layers);
+  const Part head{"its head", block_count + 1, timed_head, timed_head, 1};
+  if (!shape.has_decoder())
+    return {{"its blocks", 1, 1, timed_head - 1, static_cast<double>(block_count)}, head};
+  return {{"its encoder's blocks", 1, 1, 1, static_cast<double>(shape.stacks.encoder_layers)},
+          {"its decoder's blocks", block_count, 2, 2, static_cast<double>(shape.decoder_layers())},
+          head};
+}
+
 // One direction of each part of the whole model, of medians. Apart, since they tell products and
 // single values apart, and a pass's two directions hardly do.
 std::vector<ComputeSample> samples_of(const TimedCase& of, const std::vector<StepSeconds>& steps,
                                       std::vector<double> StepSeconds::* phase) {
   const bool is_forward = phase == &StepSeconds::forward;
-  const std::size_t head = (steps.front().*phase).size() - 1;
-  const auto block_count = static_cast<std::int32_t>(of.shape.layers);
-  const std::array<Part, 2> parts = {
-      Part{"its blocks", 1, 1, head - 1, static_cast<double>(block_count)},
-      Part{"its head", block_count + 1, head, head, 1}};
+  const std::vector<Part> parts = parts_of(of.shape, (steps.front().*phase).size() - 1);
   std::vector<ComputeSample> samples;
   double phase_seconds = 0;
   for (const Part& part : parts) {

@@ -27,7 +27,8 @@ TimedModel::TimedModel(const TimedCase& of, const model::ModelShape& shape)
   }
   gradient_.resize(static_cast<std::size_t>(layout.largest_layer_elements()));
   const auto vocabulary = static_cast<std::uint64_t>(shape.vocabulary);
-  for (std::int64_t i = 0; i < batch_ * sequence_; ++i) {
+  if (shape.has_decoder()) target_sequence_ = shape.target_sequence(sequence_);
+  for (std::int64_t i = 0; i < batch_ * std::max(sequence_, target_sequence_); ++i) {
     const std::uint64_t token = split_mix(2, static_cast<std::uint64_t>(i)) % vocabulary;
     tokens_.push_back(static_cast<std::int32_t>(token));
   }
@@ -36,7 +37,11 @@ TimedModel::TimedModel(const TimedCase& of, const model::ModelShape& shape)
 Result<std::unique_ptr<TimedModel>> TimedModel::make(const model::ModelFactory& factory,
                                                      const TimedCase& of, int thread_count) {
   model::ModelShape shape = of.shape;
-  shape.layers = std::min(shape.layers, kTimedBlocks);
+  if (shape.has_decoder()) {
+    shape = shape.with_least_depth();
+  } else {
+    shape.layers = std::min(shape.layers, kTimedBlocks);
+  }
   std::unique_ptr<TimedModel> timed(new TimedModel(of, shape));
   const model::ModelOptions options{
       .batch = of.batch, .sequence = of.sequence, .thread_count = thread_count};
@@ -47,8 +52,15 @@ Result<std::unique_ptr<TimedModel>> TimedModel::make(const model::ModelFactory& 
 }
 
 Status TimedModel::set_batch() {
-  return built_.model->set_batch(0, {batch_, sequence_, tokens_, tokens_},
-                                 model::BatchUse::training);
+  const auto first = [&](std::int64_t columns) {
+    return std::span<const std::int32_t>(tokens_).first(static_cast<std::size_t>(batch_ * columns));
+  };
+  model::TokenBatch batch{batch_, sequence_, first(sequence_), first(sequence_)};
+  if (target_sequence_ > 0) {
+    batch.target_sequence = target_sequence_;
+    batch.targets = batch.decoder_inputs = first(target_sequence_);
+  }
+  return built_.model->set_batch(0, batch, model::BatchUse::training);
 }
 
 Result<StepSeconds> TimedModel::step() {

@@ -23,7 +23,7 @@ struct StepSeconds {
 
 class TimedModel {
  public:
-  // Has at most kTimedBlocks of the shape's blocks.
+  // Has at most kTimedBlocks of the shape's blocks; of two stacks one block each.
   static Result<std::unique_ptr<TimedModel>> make(const model::ModelFactory& factory,
                                                   const TimedCase& of, int thread_count);
 
@@ -39,6 +39,7 @@ class TimedModel {
 
   const std::int64_t batch_;
   const std::int64_t sequence_;
+  std::int64_t target_sequence_ = 0;  // of a decoder
   std::vector<std::uint16_t> parameters_;
   std::vector<std::uint16_t> gradient_;
   std::vector<std::int32_t> tokens_;

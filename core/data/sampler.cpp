@@ -46,31 +46,68 @@ std::int64_t held_out_tokens(std::int64_t token_count, double fraction) {
 std::optional<std::int64_t> fewest_tokens(const SamplerOptions& options) {
   constexpr double kMostTokens = 1e15;  // a petabyte of text; far below 2^53, so steps of 1 count
   const double held_out_share = options.validation_fraction;
-  const double least = std::max(static_cast<double>(options.sequence + 1) / held_out_share,
-                                static_cast<double>(options.sequence) / (1 - held_out_share));
+  const std::int64_t window = options.window_tokens();
+  const double least = std::max(static_cast<double>(window + 1) / held_out_share,
+                                static_cast<double>(window) / (1 - held_out_share));
   if (!(least < kMostTokens)) return std::nullopt;
   // At most one or two below what is needed; rounding decides which.
   auto count = static_cast<std::int64_t>(least);
   const auto enough = [&](std::int64_t tokens) {
     const std::int64_t held_out = held_out_tokens(tokens, options.validation_fraction);
-    return held_out > options.sequence && tokens - held_out > options.sequence;
+    return held_out > window && tokens - held_out > window;
   };
   while (!enough(count)) ++count;
   return count;
 }
 
+// At least one of them, where the check has passed.
+std::int64_t held_out_windows(const TokenFile& tokens, double fraction) {
+  return held_out_tokens(tokens.token_count() / tokens.window_tokens(), fraction);
+}
+
+Status check_packed(const TokenFile& tokens, const SamplerOptions& options) {
+  const std::int64_t length = tokens.window_tokens();
+  if (options.spans) {
+    return make_error(ErrorCode::config,
+                      "{}: is packed into windows of {} tokens, and spans are taken out of windows "
+                      "of {}; make it without --pack",
+                      tokens.path(), length, options.window_tokens());
+  }
+  if (options.sequence != length) {
+    return make_error(ErrorCode::config,
+                      "{}: is packed into windows of {} tokens, and sequence = {} was asked for; "
+                      "set sequence = {}, or pack it again (scripts/tokenize --pack {})",
+                      tokens.path(), length, options.sequence, length, options.sequence);
+  }
+  const std::int64_t windows = tokens.token_count() / length;
+  const std::int64_t held_out = held_out_windows(tokens, options.validation_fraction);
+  if (held_out >= 1 && held_out < windows) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{}: {} packed windows are too few for one to train and one to validate with "
+                    "{:g} of them held out; there must be at least {:.0f}",
+                    tokens.path(), windows, options.validation_fraction,
+                    std::ceil(1 / options.validation_fraction));
+}
+
 }  // namespace
+
+Status Sampler::check(const TokenFile& tokens, const SamplerOptions& options) {
+  RETURN_IF_ERROR(check_options(options));
+  if (tokens.window_tokens() > 0) return check_packed(tokens, options);
+  return check(tokens.token_count(), options, tokens.path());
+}
 
 Status Sampler::check(std::int64_t token_count, const SamplerOptions& options,
                       const std::string& path) {
   RETURN_IF_ERROR(check_options(options));
   const std::int64_t held_out = held_out_tokens(token_count, options.validation_fraction);
-  if (held_out > options.sequence && token_count - held_out > options.sequence) return ok_status();
+  const std::int64_t window = options.window_tokens();
+  if (held_out > window && token_count - held_out > window) return ok_status();
   const std::optional<std::int64_t> fewest = fewest_tokens(options);
   return make_error(ErrorCode::config,
                     "{}: {} tokens are too few for one training and one validation window of {} "
                     "tokens with {:g} of the text held out; {}",
-                    path, token_count, options.sequence + 1, options.validation_fraction,
+                    path, token_count, window + 1, options.validation_fraction,
                     fewest ? fmt::format("the text must have at least {} tokens, or the sequence "
                                          "must be shorter",
                                          *fewest)
@@ -80,25 +117,51 @@ Status Sampler::check(std::int64_t token_count, const SamplerOptions& options,
 
 Result<Sampler> Sampler::make(const TokenFile* tokens, const SamplerOptions& options) {
   CHECK(tokens != nullptr);
-  RETURN_IF_ERROR(check(tokens->token_count(), options, tokens->path()));
-  const std::int64_t held_out = held_out_tokens(tokens->token_count(), options.validation_fraction);
-  return Sampler(tokens, options, tokens->token_count() - held_out, held_out);
+  RETURN_IF_ERROR(check(*tokens, options));
+  Sampler sampler(tokens, options);
+  if (tokens->window_tokens() > 0) {
+    sampler.split_windows();
+  } else {
+    const std::int64_t count = tokens->token_count();
+    const std::int64_t held_out = held_out_tokens(count, options.validation_fraction);
+    sampler.split(count - held_out, held_out);
+  }
+  return sampler;
 }
 
-Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,
-                 std::int64_t validation_tokens)
-    : tokens_(tokens), options_(options) {
-  const std::int64_t sequence = options.sequence;
+Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options)
+    : tokens_(tokens),
+      options_(options),
+      window_tokens_(options.window_tokens()),
+      spans_{.targets = options.sequence},
+      read_tokens_(static_cast<std::size_t>(window_tokens_) +
+                   (tokens->window_tokens() > 0 ? 0 : 1)) {
+  window_.resize(window_tokens_ + 1);
+  marks_.resize(window_tokens_ + 1);
+  inputs_.resize(options.batch * options.sequence);
+  if (is_apart()) document_begins_.resize(options.batch * options.sequence);
+  if (options.spans) {
+    spans_ = model::span_lengths(options.spans->rule, options.sequence);
+    decoder_inputs_.resize(options.batch * spans_.targets);
+  }
+  targets_.resize(options.batch * target_columns());
+}
+
+void Sampler::split_windows() {
+  const std::int64_t windows = tokens_->token_count() / window_tokens_;
+  validation_window_count_ = held_out_windows(*tokens_, options_.validation_fraction);
+  windows_per_epoch_ = windows - validation_window_count_;
+  validation_first_ = windows_per_epoch_ * window_tokens_;
+}
+
+void Sampler::split(std::int64_t train_tokens, std::int64_t validation_tokens) {
+  const std::int64_t sequence = window_tokens_;
   // Every epoch has the same number of windows, whatever its offset: as many as fit behind the
   // largest one. A text too short for that gives its one window less room to move.
   windows_per_epoch_ = std::max<std::int64_t>(1, (train_tokens - sequence) / sequence);
   largest_offset_ = std::min(sequence - 1, train_tokens - 1 - windows_per_epoch_ * sequence);
   validation_first_ = train_tokens;
   validation_window_count_ = (validation_tokens - 1) / sequence;
-  window_.resize(sequence + 1);
-  marks_.resize(sequence + 1);
-  inputs_.resize(options.batch * sequence);
-  targets_.resize(options.batch * sequence);
 }
 
 std::int64_t Sampler::epoch_offset(std::uint64_t epoch) const {
@@ -111,13 +174,13 @@ Sampler::Window Sampler::train_window(std::uint64_t number) const {
   const std::uint64_t epoch = number / windows;
   const Permutation order(epoch_key(options_.seed, kOrderStream, epoch), windows);
   const auto window = static_cast<std::int64_t>(order(number % windows));
-  return {epoch_offset(epoch) + window * options_.sequence,
+  return {epoch_offset(epoch) + window * window_tokens_,
           epoch_key(options_.seed, kHiddenStream, number)};
 }
 
 // The same ones are hidden each time, so that losses compare.
 Sampler::Window Sampler::validation_window(std::int64_t number) const {
-  return {validation_first_ + number * options_.sequence,
+  return {validation_first_ + number * window_tokens_,
           epoch_key(options_.seed, kHiddenInValidationStream, static_cast<std::uint64_t>(number))};
 }
 
@@ -166,7 +229,7 @@ Result<double> Sampler::validation_divisor(std::int64_t batches) {
 
 template <typename WindowOf>
 Result<double> Sampler::mean_targets(std::int64_t batches, std::int64_t rows, WindowOf window_of) {
-  if (has_all_targets()) return static_cast<double>(rows * options_.sequence);
+  if (has_all_targets()) return static_cast<double>(rows * target_columns());
   std::int64_t targets = 0;
   for (std::int64_t i = 0; i < batches * rows; ++i) {
     ASSIGN_OR_RETURN(const std::int64_t count, count_targets(window_of(i)));
@@ -175,28 +238,52 @@ Result<double> Sampler::mean_targets(std::int64_t batches, std::int64_t rows, Wi
   return static_cast<double>(targets) / static_cast<double>(batches);
 }
 
+bool Sampler::is_apart() const { return options_.documents == model::Documents::apart; }
+
 bool Sampler::has_all_targets() const { return !options_.hidden && !tokens_->has_marks(); }
 
 Status Sampler::read_marks(const Window& window) {
-  return tokens_->read_marks(window.first_token, marks_);
+  return tokens_->read_marks(window.first_token, std::span(marks_).first(read_tokens_));
 }
 
 // Column i is answered by token i + 1 of the window; a hidden token by itself.
 bool Sampler::is_target(const Window& window, std::int64_t column) const {
   const std::int64_t answer = options_.hidden ? column : column + 1;
-  if ((marks_[static_cast<std::size_t>(answer)] & kLearnt) == 0) return false;
+  const std::uint8_t mark = marks_[static_cast<std::size_t>(answer)];
+  if ((mark & kLearnt) == 0) return false;
+  if (is_apart() && answer != column && (mark & kDocumentBegins) != 0) return false;
   return !options_.hidden || options_.hidden->chooses(window.chance, column);
 }
 
 Result<std::int64_t> Sampler::count_targets(const Window& window) {
+  if (options_.spans) {
+    RETURN_IF_ERROR(copy_spans(window, 0));
+    return std::ranges::count_if(std::span(targets_).first(target_columns()),
+                                 [](std::int32_t target) { return target >= 0; });
+  }
   RETURN_IF_ERROR(read_marks(window));
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < options_.sequence; ++i) count += is_target(window, i) ? 1 : 0;
   return count;
 }
 
-Status Sampler::copy_window(const Window& window, std::int64_t row) {
+Status Sampler::copy_spans(const Window& window, std::int64_t row) {
   RETURN_IF_ERROR(tokens_->read(window.first_token, window_));
+  RETURN_IF_ERROR(read_marks(window));
+  const auto row_of = [row](std::vector<std::int32_t>& all, std::int64_t columns) {
+    return std::span(all).subspan(static_cast<std::size_t>(row * columns),
+                                  static_cast<std::size_t>(columns));
+  };
+  options_.spans->corrupt(window.chance, spans_, window_, marks_,
+                          {.source = row_of(inputs_, spans_.source()),
+                           .decoder_inputs = row_of(decoder_inputs_, target_columns()),
+                           .targets = row_of(targets_, target_columns())});
+  return ok_status();
+}
+
+Status Sampler::copy_window(const Window& window, std::int64_t row) {
+  if (options_.spans) return copy_spans(window, row);
+  RETURN_IF_ERROR(tokens_->read(window.first_token, std::span(window_).first(read_tokens_)));
   const std::span inputs = std::span(inputs_).subspan(row * options_.sequence, options_.sequence);
   const std::span targets = std::span(targets_).subspan(row * options_.sequence, options_.sequence);
   std::copy(window_.begin(), window_.end() - 1, inputs.begin());
@@ -204,6 +291,7 @@ Status Sampler::copy_window(const Window& window, std::int64_t row) {
             options_.hidden ? window_.end() - 1 : window_.end(), targets.begin());
   if (has_all_targets()) return ok_status();
   RETURN_IF_ERROR(read_marks(window));
+  if (is_apart()) copy_document_begins(row);
   for (std::int64_t i = 0; i < options_.sequence; ++i) {
     const auto column = static_cast<std::size_t>(i);
     if (!is_target(window, i)) {
@@ -215,10 +303,30 @@ Status Sampler::copy_window(const Window& window, std::int64_t row) {
   return ok_status();
 }
 
+// A document that has begun before the window begins with it.
+void Sampler::copy_document_begins(std::int64_t row) {
+  std::int32_t begin = 0;
+  for (std::int64_t i = 0; i < options_.sequence; ++i) {
+    if ((marks_[static_cast<std::size_t>(i)] & kDocumentBegins) != 0)
+      begin = static_cast<std::int32_t>(i);
+    document_begins_[static_cast<std::size_t>(row * options_.sequence + i)] = begin;
+  }
+}
+
 model::TokenBatch Sampler::filled_batch(std::int64_t rows) const {
-  const std::size_t count = static_cast<std::size_t>(rows * options_.sequence);
-  return {rows, options_.sequence, std::span(inputs_).first(count),
-          std::span(targets_).first(count)};
+  model::TokenBatch batch{.batch = rows,
+                          .sequence = options_.sequence,
+                          .inputs = std::span(inputs_).first(rows * options_.sequence),
+                          .targets = std::span(targets_).first(rows * target_columns())};
+  if (is_apart()) {
+    batch.document_begins = std::span(document_begins_).first(rows * options_.sequence);
+  }
+  if (!options_.spans) return batch;
+  batch.sequence = spans_.source();
+  batch.inputs = batch.inputs.first(rows * batch.sequence);
+  batch.target_sequence = target_columns();
+  batch.decoder_inputs = std::span(decoder_inputs_).first(rows * target_columns());
+  return batch;
 }
 
 }  // namespace sluice::data

@@ -2,11 +2,19 @@
 // Which windows of the text a step sees: a deterministic order that resumes from a position.
 //
 // The tokens are split: the last `validation_fraction` is held out. Training windows of sequence +
-// 1 tokens start at every multiple of `sequence` (plus a per-epoch offset below `sequence`, from
-// the seed); each epoch visits all of them in an order that is a keyed permutation of their
-// indices, so position p names one window without any table.
+// 1 tokens start at every multiple of `sequence` (with corrupted spans a window is as long as the
+// text whose source has `sequence` tokens, and windows lie side by side; plus a per-epoch offset
+// below that, from the seed); each epoch visits all of them in an order that is a keyed permutation
+// of their indices, so position p names one window without any table.
 //
-// A target is the next token, or with hidden tokens (hidden_tokens.h) each of those itself. A token
+// A file whose records are packed (TokenFile::window_tokens()) is read window by window: they start
+// at multiples of `sequence`, are split as a whole, and the last token of one has no target.
+//
+// With Documents::apart, a document's first token is no target of the token before it, which does
+// not see the document that it would have to begin.
+//
+// A target is the next token, or with hidden tokens (hidden_tokens.h) each of those itself, or with
+// corrupted spans (corrupted_spans.h) a token of what was taken out. A token
 // that its file marks as not learnt is no target (kIgnoredTarget).
 //
 // Thread contract: one thread.
@@ -17,8 +25,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "core/data/corrupted_spans.h"
 #include "core/data/hidden_tokens.h"
 #include "core/model/trainable_model.h"
+#include "core/model/window_shape.h"
 
 namespace sluice::data {
 
@@ -29,7 +39,15 @@ struct SamplerOptions {
   std::int64_t sequence = 128;
   double validation_fraction = 0.05;
   std::uint64_t seed = 0;
-  std::optional<HiddenTokens> hidden = {};  // none: the model answers the next token
+  // At most one; none: the model answers the next token.
+  std::optional<HiddenTokens> hidden = {};
+  std::optional<CorruptedSpans> spans = {};
+  model::Documents documents = model::Documents::together;  // without spans
+
+  // How far the next window of an epoch is.
+  std::int64_t window_tokens() const {
+    return spans ? model::span_lengths(spans->rule, sequence).text : sequence;
+  }
 };
 
 class Sampler {
@@ -38,6 +56,9 @@ class Sampler {
   // must be. check() says so before there is a token file; `path` is for the message.
   static Status check(std::int64_t token_count, const SamplerOptions& options,
                       const std::string& path);
+  // The same once there is one; a packed file has a `sequence` of its own, and any other is an
+  // error that says it.
+  static Status check(const TokenFile& tokens, const SamplerOptions& options);
   static Result<Sampler> make(const TokenFile* tokens, const SamplerOptions& options);
 
   // Training windows number [position, position + batch), counted through all epochs, each with a
@@ -56,38 +77,51 @@ class Sampler {
   Result<double> validation_divisor(std::int64_t batches);
 
  private:
-  // Tokens [first_token, first_token + sequence + 1), and the stream of chance that hides them.
+  // Tokens [first_token, first_token + window tokens + 1), and the stream of chance that hides
+  // them.
   struct Window {
     std::int64_t first_token = 0;
     std::uint64_t chance = 0;
   };
-  Sampler(const TokenFile* tokens, const SamplerOptions& options, std::int64_t train_tokens,
-          std::int64_t validation_tokens);
+  Sampler(const TokenFile* tokens, const SamplerOptions& options);
+  void split(std::int64_t train_tokens, std::int64_t validation_tokens);
+  void split_windows();
   Window train_window(std::uint64_t number) const;
   Window validation_window(std::int64_t number) const;
   std::int64_t validation_rows() const;
   Status copy_window(const Window& window, std::int64_t row);
+  Status copy_spans(const Window& window, std::int64_t row);
+  std::int64_t target_columns() const { return spans_.targets; }
   // Targets of a batch of `rows` windows, in the mean over so many; `window_of` gives each.
   template <typename WindowOf>
   Result<double> mean_targets(std::int64_t batches, std::int64_t rows, WindowOf window_of);
+  bool is_apart() const;
   bool has_all_targets() const;
   Result<std::int64_t> count_targets(const Window& window);
   Status read_marks(const Window& window);
+  void copy_document_begins(std::int64_t row);
   bool is_target(const Window& window, std::int64_t column) const;
   model::TokenBatch filled_batch(std::int64_t rows) const;
   std::int64_t epoch_offset(std::uint64_t epoch) const;
 
   const TokenFile* tokens_;
   SamplerOptions options_;
-  std::int64_t windows_per_epoch_;
-  std::int64_t largest_offset_;    // of an epoch's first window
-  std::int64_t validation_first_;  // token
-  std::int64_t validation_window_count_;
-  std::vector<std::int32_t> window_;  // that is being copied
-  std::vector<std::uint8_t> marks_;   // of its tokens
+  std::int64_t window_tokens_;
+  model::SpanLengths spans_;  // without corrupted spans of as many targets as inputs
+  std::int64_t windows_per_epoch_ = 0;
+  std::int64_t largest_offset_ = 0;    // of an epoch's first window
+  std::int64_t validation_first_ = 0;  // token
+  std::int64_t validation_window_count_ = 0;
+  // The window that is being copied, and the marks of its tokens. The last one is only a target; of
+  // a packed file it is not read, and not learnt.
+  std::vector<std::int32_t> window_;
+  std::vector<std::uint8_t> marks_;
+  std::size_t read_tokens_;
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;
+  std::vector<std::int32_t> decoder_inputs_;
   std::vector<std::uint32_t> drop_keys_;
+  std::vector<std::int32_t> document_begins_;  // empty: documents are together
 };
 
 }  // namespace sluice::data

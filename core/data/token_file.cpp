@@ -206,6 +206,7 @@ std::int64_t TokenFile::token_count() const { return opened_->layout.token_count
 std::int64_t TokenFile::vocabulary() const { return opened_->layout.vocabulary; }
 const std::string& TokenFile::path() const { return opened_->path; }
 const TextFacts& TokenFile::facts() const { return opened_->facts; }
+std::int64_t TokenFile::window_tokens() const { return opened_->layout.window_tokens; }
 bool TokenFile::has_marks() const { return opened_->layout.has_marks; }
 
 Status TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const {

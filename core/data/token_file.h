@@ -49,6 +49,9 @@ class TokenFile {
   // to the file since it was opened, and a token of no vocabulary, is an error that names it and
   // the offset.
   Status read(std::int64_t first, std::span<std::int32_t> tokens) const;
+  // The windows into which records are packed: tokens in each, of which token_count() is a
+  // multiple. 0: they are not packed.
+  std::int64_t window_tokens() const;
   // Whether the file says which tokens are learnt and where documents begin.
   bool has_marks() const;
   // The marks of tokens [first, first + marks.size()), one byte a token: kLearnt, kDocumentBegins,

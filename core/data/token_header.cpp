@@ -64,6 +64,16 @@ Status check_token_header(const TokenHeader& header, std::int64_t file_bytes,
                       "2 on 4",
                       path, header.bytes_per_token, header.vocabulary);
   }
+  const bool has_windows = header.version >= kVersionOfWindows;
+  if (has_windows ? header.window_tokens == 0 || header.token_count % header.window_tokens != 0
+                  : header.window_tokens != 0) {
+    return make_error(ErrorCode::corrupt,
+                      "{}: windows of {} tokens (offset 28) do not belong to version {} with {} "
+                      "tokens (offset 16): from version {} on those are whole windows, and before "
+                      "there are none; make the file again",
+                      path, header.window_tokens, header.version, header.token_count,
+                      kVersionOfWindows);
+  }
   const std::int64_t payload = file_bytes - kTokenHeaderBytes;
   if (header.token_count > static_cast<std::uint64_t>(payload) ||
       expected_payload(header) != payload) {

@@ -85,9 +85,10 @@ Result<TokenLayout> sluice_layout(const FileDescriptor& file, const std::string&
                      .first_offset = kTokenHeaderBytes,
                      .bytes_per_token = header.bytes_per_token,
                      .token_count = static_cast<std::int64_t>(header.token_count),
-                     .vocabulary = static_cast<std::int64_t>(header.vocabulary),
+                     .vocabulary = header.vocabulary,
                      .checksum = header.token_checksum,
-                     .has_marks = header.has_marks()};
+                     .has_marks = header.has_marks(),
+                     .window_tokens = header.window_tokens};
 }
 
 Result<TokenLayout> llmc_layout(const FileDescriptor& file, const std::string& path) {

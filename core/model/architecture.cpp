@@ -7,8 +7,8 @@
 namespace sluice::model {
 
 std::span<const Architecture* const> architectures() {
-  static constexpr std::array<const Architecture*, kFamilyCount> kAll = {&kGpt2, &kBert, &kBloom,
-                                                                         &kVit, &kLlama};
+  static constexpr std::array<const Architecture*, kFamilyCount> kAll = {&kGpt2, &kBert,  &kBloom,
+                                                                         &kVit,  &kLlama, &kT5};
   return kAll;
 }
 
@@ -19,7 +19,16 @@ const Architecture& architecture_of(const ModelShape& shape) {
 const LayerKind& layer_kind(const ModelShape& shape, LayerId layer) {
   const Architecture& architecture = architecture_of(shape);
   if (index_of(layer) == 0) return architecture.embedding;
-  return index_of(layer) <= shape.layers ? architecture.block : architecture.head;
+  if (index_of(layer) > shape.layers) return architecture.head;
+  const bool is_of_decoder = shape.has_decoder() && index_of(layer) > shape.stacks.encoder_layers;
+  return is_of_decoder ? architecture.decoder_block : architecture.block;
+}
+
+LayerTokens layer_tokens(const ModelShape& shape, LayerId layer, std::int64_t batch,
+                         std::int64_t sequence) {
+  const bool is_target = layer_kind(shape, layer).side == Side::target;
+  return {.own = batch * (is_target ? shape.target_sequence(sequence) : sequence),
+          .source = batch * sequence};
 }
 
 }  // namespace sluice::model

@@ -23,6 +23,7 @@ enum class Rows : std::uint8_t {
   tokens,     // batch x sequence
   patches,    // batch x (sequence - 1): an image's, without the class token
   sequences,  // batch: one token of each
+  sources,    // batch x sequence where the layer's own tokens are targets
 };
 
 // A product with a weight of [in, out] or its transpose.
@@ -38,7 +39,11 @@ struct Attention {
   std::int64_t width = 0;
   std::int64_t heads = 0;
   bool looks_back_only = false;  // half of the pairs
+  bool of_sources = false;       // keys are the source's tokens, of a layer whose own are targets
 };
+
+// Whose tokens pass through a layer: with one stack all are sources (ModelShape::target_sequence).
+enum class Side : std::uint8_t { source, target };
 
 // A kind of layer. The functions ask the shape alone.
 struct LayerKind {
@@ -50,6 +55,7 @@ struct LayerKind {
   std::vector<Attention> (*attentions)(const ModelShape& shape) = nullptr;  // null: none
   // Values that it makes once a sequence, not once a token; null: none.
   std::int64_t (*sequence_values)(const ModelShape& shape) = nullptr;
+  Side side = Side::source;
 };
 
 // The table that logits are made with.
@@ -118,6 +124,9 @@ struct Architecture {
   std::int64_t mlp_tensors = 2;
   LayerKind embedding;
   LayerKind block;
+  // The second stack's, where ModelShape::has_decoder().
+  const char* decoder_block_name = "";
+  LayerKind decoder_block = {};
   LayerKind head;
   std::span<const NumberKey> number_keys;
   std::span<const RealKey> real_keys = {};
@@ -133,5 +142,9 @@ std::span<const Architecture* const> architectures();
 const Architecture& architecture_of(const ModelShape& shape);
 // Layer 0 is the embedding, `shape.layers` blocks follow, and the head is last.
 const LayerKind& layer_kind(const ModelShape& shape, LayerId layer);
+
+// The tokens of a micro-batch of batch x sequence that a layer has rows of.
+LayerTokens layer_tokens(const ModelShape& shape, LayerId layer, std::int64_t batch,
+                         std::int64_t sequence);
 
 }  // namespace sluice::model

@@ -27,14 +27,21 @@
 #include "base/ids.h"
 #include "base/memory_item.h"
 #include "base/status.h"
+#include "core/model/model_shape.h"
 
 namespace sluice::model {
 
 using WhenDone = std::function<void(Status)>;
 
-// The bytes that a micro-batch of that many tokens takes into the device: five numbers of 64 bits a
-// token (core/model/torch/batch_numbers.h), and its loss out of it.
-constexpr std::int64_t batch_bytes(std::int64_t token_count) { return token_count * 6 * 8; }
+// The bytes that a micro-batch of batch x sequence tokens takes into the device: four numbers of 64
+// bits a token that is looked up, one a target, one a window, and one an input
+// (core/model/torch/batch_numbers.h), and its loss out of it.
+inline std::int64_t batch_bytes(const ModelShape& shape, std::int64_t batch,
+                                std::int64_t sequence) {
+  return batch *
+         (4 * shape.looked_up_sequence(sequence) + shape.target_sequence(sequence) + 1 + sequence) *
+         8;
+}
 inline constexpr std::int64_t kLossBytes = 8;
 
 // A part of what lies in host memory as one piece.
@@ -52,7 +59,7 @@ class ComputeDevice {
   // "SOFTWARE ACCELERATOR soft:0": for the mode line.
   virtual std::string description() const = 0;
 
-  // A part of what the micro-batch is: batch_bytes() of its tokens.
+  // A part of what the micro-batch is: batch_bytes() of it.
   virtual Status batch_in(int micro_step, BytePart part, WhenDone done) = 0;
   // A part of the layer's parameters.
   virtual Status layer_in(LayerId layer, BytePart part, WhenDone done) = 0;

@@ -39,10 +39,21 @@ constexpr std::int64_t kSmallBytes = 8 << 20;
 // MLP keeps: attention's, in fp32 too, and the norms'.
 constexpr std::int64_t kBackwardWidths = 16;
 
-std::int64_t block_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
-  const std::int64_t adapters = adapter_widths(shape).kept * value_bytes(options);
-  return options.batch * options.sequence *
-         (memory_bytes(architecture_of(shape).block.made(shape), options.compute) + adapters);
+LayerTokens tokens_of(const ModelShape& shape, const ModelOptions& options, LayerId layer) {
+  return layer_tokens(shape, layer, options.batch, options.sequence);
+}
+
+std::int64_t block_kept_bytes(const ModelShape& shape, const ModelOptions& options, LayerId layer) {
+  const LayerTokens tokens = tokens_of(shape, options, layer);
+  return memory_bytes(layer_kind(shape, layer).made(shape), options.compute, tokens) +
+         tokens.own * adapter_widths(shape).kept * value_bytes(options);
+}
+
+// A block of each kind; a decoder's is the last one.
+std::vector<LayerId> block_kinds(const ModelShape& shape) {
+  std::vector<LayerId> kinds = {LayerId{1}};
+  if (shape.has_decoder()) kinds.push_back(LayerId{static_cast<std::int32_t>(shape.layers)});
+  return kinds;
 }
 
 bool is_any_recomputed(const ModelShape& shape, const ModelOptions& options) {
@@ -57,7 +68,7 @@ LayerId head_of(const ModelShape& shape) {
 }
 
 std::int64_t head_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
-  const std::int64_t tokens = options.batch * options.sequence;
+  const std::int64_t tokens = tokens_of(shape, options, head_of(shape)).own;
   const std::int64_t row = tokens * shape.hidden * value_bytes(options);
   if (is_recomputed(options.activations.of(head_of(shape)))) return row;
   const std::int64_t values =
@@ -87,27 +98,61 @@ std::int64_t window_mask_bytes(const ModelShape& shape, std::int64_t sequence) {
                                                          : 0;
 }
 
+// Between encoder and decoder of a micro-batch: the encoder's output before its norm and behind it,
+// the latter's gradient in fp32, and that of what the decoder looked up.
+std::int64_t border_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (!shape.has_decoder()) return 0;
+  const LayerTokens tokens = tokens_of(shape, options, head_of(shape));
+  return shape.hidden * (tokens.source * (2 * value_bytes(options) + kWideValueBytes) +
+                         tokens.own * value_bytes(options));
+}
+
+// The biases of both stacks, one for each pair of positions and head, for all of the run.
+std::int64_t position_bias_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (!shape.has_decoder()) return 0;
+  const std::int64_t targets = shape.target_sequence(options.sequence);
+  return shape.heads * kWideValueBytes * (options.sequence * options.sequence + targets * targets);
+}
+
 std::int64_t activation_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = options.batch * options.sequence;
-  const std::int64_t row = tokens * shape.hidden * value_bytes(options);
-  const std::int64_t numbers = batch_bytes(tokens) + tokens * kWideValueBytes;  // and log sums
+  const std::int64_t numbers = batch_bytes(shape, options.batch, options.sequence) +
+                               tokens_of(shape, options, head_of(shape)).own * kWideValueBytes;
   std::int64_t layers = head_kept_bytes(shape, options);
   for (std::int32_t l = 1; l <= shape.layers; ++l) {
     const Activations choice = options.activations.of(LayerId{l});
-    if (choice == Activations::keep) layers += block_kept_bytes(shape, options);
-    if (choice == Activations::recompute) layers += row;
+    if (choice == Activations::keep) layers += block_kept_bytes(shape, options, LayerId{l});
+    if (choice == Activations::recompute) {
+      layers += tokens_of(shape, options, LayerId{l}).own * shape.hidden * value_bytes(options);
+    }
   }
   const std::int64_t embedding =
       tokens * memory_bytes(architecture_of(shape).embedding.made(shape), options.compute);
-  return options.micro_step_count * (embedding + layers + numbers) +
-         offloaded_bytes(shape, options) + window_mask_bytes(shape, options.sequence);
+  return options.micro_step_count * (embedding + layers + numbers + border_bytes(shape, options)) +
+         offloaded_bytes(shape, options) + window_mask_bytes(shape, options.sequence) +
+         position_bias_bytes(shape, options);
+}
+
+// What attention with biases has in fp32 at once, in backward
+// (core/model/torch/biased_attention.h): of one window six arrays of scores, of which one is twice
+// as wide, and seven like queries.
+std::int64_t biased_attention_bytes(const ModelShape& shape, const ModelOptions& options) {
+  const std::int64_t longest = std::max(options.sequence, shape.target_sequence(options.sequence));
+  return kWideValueBytes * longest * (8 * shape.heads * longest + 7 * shape.attention_width());
 }
 
 std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options,
                              Products products) {
+  if (shape.has_decoder()) return biased_attention_bytes(shape, options);
   if (shape.dropout.attention > 0) return dropped_attention_bytes(options.sequence, shape.heads);
   if (products != Products::widened) return 0;
   return widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
+}
+
+// core/model/torch/document_mask.h: a mask, and in two bytes a place where it lies.
+std::int64_t document_mask_bytes(const ModelOptions& options) {
+  if (options.documents == Documents::together) return 0;
+  return options.sequence * options.sequence * (kWideValueBytes + 2);
 }
 
 struct KeptTensors {
@@ -115,13 +160,13 @@ struct KeptTensors {
   std::int64_t largest = 0;
 };
 
-// All blocks are alike, unless a few of them have adapters.
-KeptTensors tensors_of_block(ModelShape shape) {
-  if (!shape.has_adapters()) shape.layers = 1;
-  const FlatLayout layout = shape.flat_layout();
+// The largest of all kinds of blocks; a few of them may have adapters.
+KeptTensors tensors_of_blocks(const ModelShape& shape) {
+  const ModelShape asked = shape.has_adapters() ? shape : shape.with_least_depth();
+  const FlatLayout layout = asked.flat_layout();
   KeptTensors found;
   for (const TensorInfo& tensor : layout.tensors) {
-    if (index_of(tensor.layer) == 0 || index_of(tensor.layer) > shape.layers) continue;
+    if (index_of(tensor.layer) == 0 || index_of(tensor.layer) > asked.layers) continue;
     found.all = std::max(found.all, layout.layer(tensor.layer).count);
     found.largest = std::max(found.largest, tensor.count);
   }
@@ -132,24 +177,29 @@ KeptTensors tensors_of_block(ModelShape shape) {
 // what is added in fp32 is widened first, a tensor at a time, where it is not in fp32 already.
 std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& options,
                                    Products products) {
-  const std::int64_t tokens = options.batch * options.sequence;
-  const KeptTensors block = tensors_of_block(shape);
-  const std::int64_t recomputed =
-      is_any_recomputed(shape, options) ? block_kept_bytes(shape, options) : 0;
+  const KeptTensors block = tensors_of_blocks(shape);
+  std::int64_t recomputed = 0;
+  std::int64_t tokens = 0;
+  for (const LayerId layer : block_kinds(shape)) {
+    if (is_any_recomputed(shape, options))
+      recomputed = std::max(recomputed, block_kept_bytes(shape, options, layer));
+    tokens = std::max(tokens, tokens_of(shape, options, layer).own);
+  }
   const bool is_widened = options.micro_step_count > 1 && has_16_bits(options.compute);
   const std::int64_t widened = is_widened ? block.largest * kWideValueBytes : 0;
-  const std::int64_t widths = kBackwardWidths * shape.hidden +
-                              architecture_of(shape).mlp_tensors * shape.mlp_width() +
-                              adapter_widths(shape).passing;
+  const std::int64_t widths =
+      kBackwardWidths * std::max(shape.hidden, shape.has_decoder() ? shape.attention_width() : 0) +
+      architecture_of(shape).mlp_tensors * shape.mlp_width() + adapter_widths(shape).passing;
   return block.all * value_bytes(options) + widened + recomputed +
-         attention_bytes(shape, options, products) + tokens * widths * value_bytes(options);
+         attention_bytes(shape, options, products) + document_mask_bytes(options) +
+         tokens * widths * value_bytes(options);
 }
 
 // One product; or an fp32 sum and the slice of a product that is being added to it, as it is and
 // widened.
 std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
   if (shape.has_adapters()) return 0;  // the table is not trained
-  if (head_is_one_product(shape.vocabulary, options))
+  if (head_is_one_product(shape, options))
     return shape.vocabulary * shape.hidden * value_bytes(options);
   const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
   return shape.vocabulary * shape.hidden * kWideValueBytes +
@@ -162,7 +212,7 @@ std::int64_t product_sum_bytes(const ModelShape& shape, const ModelOptions& opti
                                std::int64_t chunk, Products products) {
   if (products != Products::summed_apart) return 0;
   const std::int64_t rows = shape.has_adapters() ? 0
-                            : head_is_one_product(shape.vocabulary, options)
+                            : head_is_one_product(shape, options)
                                 ? shape.vocabulary
                                 : std::min(shape.vocabulary, kTiedSliceRows);
   return std::max(chunk * shape.vocabulary, rows * shape.hidden) * kWideValueBytes;
@@ -170,7 +220,7 @@ std::int64_t product_sum_bytes(const ModelShape& shape, const ModelOptions& opti
 
 std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& options,
                                   Products products) {
-  const std::int64_t tokens = options.batch * options.sequence;
+  const std::int64_t tokens = tokens_of(shape, options, head_of(shape)).own;
   const std::int64_t chunk = std::min(tokens, head_chunk_tokens(shape.vocabulary));
   const std::int64_t logits = is_recomputed(options.activations.of(head_of(shape)))
                                   ? chunk * shape.vocabulary * value_bytes(options)
@@ -186,7 +236,8 @@ std::int64_t base_bytes(const ModelShape& shape, const ModelOptions& options) {
 }
 
 std::int64_t embedding_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
-  return options.batch * options.sequence * shape.hidden * 3 * kWideValueBytes;
+  return options.batch * shape.looked_up_sequence(options.sequence) * shape.hidden * 3 *
+         kWideValueBytes;
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 // Counts as doubles: their products leave 64 bits.
 struct Extent {
   double batch = 0;
-  double sequence = 0;
+  double sequence = 0;  // of the layer's own tokens
+  double source = 0;    // of the source's
   double tokens() const { return batch * sequence; }
 };
 
@@ -19,13 +20,19 @@ double rows_of(Rows rows, const Extent& extent) {
       return extent.tokens();
     case Rows::patches:
       return extent.tokens() - extent.batch;
+    case Rows::sources:
+      return extent.batch * extent.source;
     case Rows::sequences:
       break;
   }
   return extent.batch;
 }
 
-double pairs_share(const Attention& attention) { return attention.looks_back_only ? 0.5 : 1; }
+// The pairs of a query with keys that it sees.
+double keys_of(const Attention& attention, const Extent& extent) {
+  if (attention.of_sources) return extent.source;
+  return extent.sequence * (attention.looks_back_only ? 0.5 : 1);
+}
 
 std::vector<Product> products_of(const LayerKind& kind, const ModelShape& shape) {
   return kind.products != nullptr ? kind.products(shape) : std::vector<Product>{};
@@ -47,8 +54,7 @@ double product_flop(const LayerKind& kind, const ModelShape& shape, const Extent
 double flop_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
   double flop = product_flop(kind, shape, extent);
   for (const Attention& attention : attentions_of(kind, shape)) {
-    flop += 4 * extent.tokens() * extent.sequence * static_cast<double>(attention.width) *
-            pairs_share(attention);
+    flop += 4 * extent.tokens() * keys_of(attention, extent) * static_cast<double>(attention.width);
   }
   return flop;
 }
@@ -74,13 +80,16 @@ double backward_flop_beside(const ModelShape& shape, LayerId layer, const Extent
 }
 
 double elements_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
-  double each_token = static_cast<double>(made_widths(kind.made(shape)));
+  double scores = 0;  // of a token
   for (const Attention& attention : attentions_of(kind, shape)) {
-    each_token += static_cast<double>(attention.heads) * extent.sequence * pairs_share(attention);
+    scores += static_cast<double>(attention.heads) * keys_of(attention, extent);
   }
   const double each_sequence =
       kind.sequence_values != nullptr ? static_cast<double>(kind.sequence_values(shape)) : 0;
-  return extent.tokens() * each_token + extent.batch * each_sequence;
+  const LayerTokens tokens{static_cast<std::int64_t>(extent.tokens()),
+                           static_cast<std::int64_t>(extent.batch * extent.source)};
+  return static_cast<double>(made_widths(kind.made(shape), tokens)) + extent.tokens() * scores +
+         extent.batch * each_sequence;
 }
 
 // The elements of the matrices.
@@ -92,24 +101,27 @@ double weights_of(const LayerKind& kind, const ModelShape& shape) {
   return weights;
 }
 
-Extent extent_of(std::int64_t batch, std::int64_t sequence) {
-  return {static_cast<double>(batch), static_cast<double>(sequence)};
+Extent extent_of(const ModelShape& shape, LayerId layer, std::int64_t batch,
+                 std::int64_t sequence) {
+  const bool is_target = layer_kind(shape, layer).side == Side::target;
+  return {static_cast<double>(batch),
+          static_cast<double>(is_target ? shape.target_sequence(sequence) : sequence),
+          static_cast<double>(sequence)};
 }
 
 bool is_embedding(LayerId layer) { return index_of(layer) == 0; }
 bool is_head(const ModelShape& shape, LayerId layer) { return index_of(layer) > shape.layers; }
 
 // The depth does not matter to the embedding.
-double embedding_parameters(ModelShape shape) {
-  shape.layers = 1;
-  return static_cast<double>(shape.flat_layout().layers.front().count);
+double embedding_parameters(const ModelShape& shape) {
+  return static_cast<double>(shape.with_least_depth().flat_layout().layers.front().count);
 }
 
 }  // namespace
 
 double forward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                     std::int64_t sequence) {
-  const Extent extent = extent_of(batch, sequence);
+  const Extent extent = extent_of(shape, layer, batch, sequence);
   return flop_of(layer_kind(shape, layer), shape, extent) + adapter_flop(shape, layer, extent);
 }
 
@@ -127,7 +139,7 @@ double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
 
 double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
                         std::int64_t sequence) {
-  const Extent extent = extent_of(batch, sequence);
+  const Extent extent = extent_of(shape, layer, batch, sequence);
   const double elements = elements_of(layer_kind(shape, layer), shape, extent);
   const double adapted =
       extent.tokens() * static_cast<double>(made_widths(adapter_made(shape, layer)));

@@ -24,9 +24,9 @@ inline constexpr std::int64_t head_chunk_tokens(std::int64_t vocabulary) {
 inline constexpr std::int64_t kTiedSliceRows = 4096;
 
 // Whether a step makes the head's part of the tied table's gradient as one product or adds several.
-inline bool head_is_one_product(std::int64_t vocabulary, const ModelOptions& options) {
-  return options.micro_step_count == 1 &&
-         options.batch * options.sequence <= head_chunk_tokens(vocabulary);
+inline bool head_is_one_product(const ModelShape& shape, const ModelOptions& options) {
+  return options.micro_step_count == 1 && options.batch * shape.target_sequence(options.sequence) <=
+                                              head_chunk_tokens(shape.vocabulary);
 }
 
 }  // namespace sluice::model

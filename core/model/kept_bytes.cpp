@@ -33,6 +33,7 @@ std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId laye
                                            Activations choice, ParameterKind precision) {
   if (!is_offloaded(choice) || index_of(layer) == 0) return {};
   if (layer < first_trained_layer(shape)) return {};
+  const LayerTokens tokens = layer_tokens(shape, layer, batch, sequence);
   Blocks blocks;
   std::vector<MadeTensor> made = layer_kind(shape, layer).made(shape);
   const std::vector<MadeTensor> of_adapters = adapter_made(shape, layer);
@@ -40,7 +41,7 @@ std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId laye
   for (const MadeTensor& tensor : made) {
     if (!is_needed(tensor.use)) continue;
     if (is_recomputed(choice) && tensor.use != MadeUse::input) continue;
-    blocks.add(batch * sequence * tensor.token_bytes(precision));
+    blocks.add(tokens.rows_of(tensor) * tensor.token_bytes(precision));
   }
   return blocks.all();
 }

@@ -118,6 +118,13 @@ std::vector<LinearModule> adapted_modules(const ModelShape& shape, LayerId layer
 Result<ModelShape> with_adapters(ModelShape shape, const LoraChoice& choice) {
   shape.lora = {};
   if (choice.rank == 0) return shape;
+  if (std::string_view(architecture_of(shape).lora_targets).empty()) {
+    return make_error(
+        ErrorCode::config,
+        "lora_rank = {}: a {}, as {}, takes no adapters; leave lora_rank out, and all "
+        "of the model is trained",
+        choice.rank, architecture_of(shape).name, shape.name);
+  }
   const std::vector<LinearModule> modules = linear_modules(shape);
   const std::vector<std::string> targets =
       split(choice.targets.empty() ? architecture_of(shape).lora_targets : choice.targets);

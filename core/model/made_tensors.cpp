@@ -7,6 +7,10 @@ MadeTensors::MadeTensors(std::int64_t input_width)
 
 void MadeTensors::kept(const char* what, std::int64_t width) { tensors_.push_back({what, width}); }
 
+void MadeTensors::kept_of_sources(const char* what, std::int64_t width) {
+  tensors_.push_back({.what = what, .width = width, .of_sources = true});
+}
+
 void MadeTensors::in_memory(const char* what, std::int64_t width) {
   tensors_.push_back({what, width, MadeUse::in_memory});
 }
@@ -42,28 +46,32 @@ bool is_needed(MadeUse use) {
   return use == MadeUse::input || use == MadeUse::kept || use == MadeUse::statistic;
 }
 
-std::int64_t made_widths(const std::vector<MadeTensor>& tensors) {
+std::int64_t made_widths(const std::vector<MadeTensor>& tensors, LayerTokens tokens) {
   std::int64_t widths = 0;
   for (const MadeTensor& tensor : tensors) {
-    if (tensor.use != MadeUse::input && tensor.use != MadeUse::statistic) widths += tensor.width;
+    if (tensor.use != MadeUse::input && tensor.use != MadeUse::statistic)
+      widths += tokens.rows_of(tensor) * tensor.width;
   }
   return widths;
 }
 
-std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision) {
+std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision,
+                          LayerTokens tokens) {
   std::int64_t bytes = 0;
   for (const MadeTensor& tensor : tensors) {
-    if (is_needed(tensor.use)) bytes += tensor.token_bytes(precision);
+    if (is_needed(tensor.use)) bytes += tokens.rows_of(tensor) * tensor.token_bytes(precision);
   }
   return bytes;
 }
 
-std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision) {
+std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision,
+                          LayerTokens tokens) {
   std::int64_t bytes = 0;
   for (const MadeTensor& tensor : tensors) {
-    if (tensor.use == MadeUse::statistic) bytes += tensor.width * kFp32Bytes;
+    const std::int64_t rows = tokens.rows_of(tensor);
+    if (tensor.use == MadeUse::statistic) bytes += rows * tensor.width * kFp32Bytes;
     if (tensor.use == MadeUse::kept || tensor.use == MadeUse::in_memory)
-      bytes += tensor.token_bytes(precision);
+      bytes += rows * tensor.token_bytes(precision);
   }
   return bytes;
 }

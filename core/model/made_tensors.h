@@ -39,10 +39,19 @@ struct MadeTensor {
   std::int64_t width = 0;  // values a token
   MadeUse use = MadeUse::kept;
   std::int64_t value_bytes = 0;  // 0: a value is as the parameters are
+  bool of_sources = false;       // its rows are the source's, in a layer whose own are targets
 
   std::int64_t token_bytes(ParameterKind precision) const {
     return width * (value_bytes > 0 ? value_bytes : bytes_of(precision));
   }
+};
+
+// How many rows the two kinds of tensors have.
+struct LayerTokens {
+  std::int64_t own = 1;
+  std::int64_t source = 1;
+
+  std::int64_t rows_of(const MadeTensor& tensor) const { return tensor.of_sources ? source : own; }
 };
 
 // Lists them, in the order in which forward saves them.
@@ -52,6 +61,7 @@ class MadeTensors {
   explicit MadeTensors(std::int64_t input_width);  // of a layer that has one before it
 
   void kept(const char* what, std::int64_t width);
+  void kept_of_sources(const char* what, std::int64_t width);
   void in_memory(const char* what, std::int64_t width);
   void passing(const char* what, std::int64_t width);
   void statistic(const char* what, std::int64_t count, std::int64_t value_bytes = 0);
@@ -69,13 +79,16 @@ class MadeTensors {
 
 // Whether it has to be there when backward begins.
 bool is_needed(MadeUse use);
-// Values a token that are of the model's widths: neither the input nor numbers a row.
-std::int64_t made_widths(const std::vector<MadeTensor>& tensors);
-// Bytes a token that backward needs: the input, what is kept, and numbers a row.
-std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision);
-// Bytes a token in memory between forward and backward where nothing leaves, without the input,
+// Values that are of the model's widths: neither the input nor numbers a row. Here and below
+// without `tokens` of one.
+std::int64_t made_widths(const std::vector<MadeTensor>& tensors, LayerTokens tokens = {});
+// Bytes that backward needs: the input, what is kept, and numbers a row.
+std::int64_t needed_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision,
+                          LayerTokens tokens = {});
+// Bytes in memory between forward and backward where nothing leaves, without the input,
 // which is the output of the layer before. Numbers a row are counted in fp32, as some kernels
 // keep them.
-std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision);
+std::int64_t memory_bytes(const std::vector<MadeTensor>& tensors, ParameterKind precision,
+                          LayerTokens tokens = {});
 
 }  // namespace sluice::model

@@ -19,6 +19,7 @@
 #include "core/model/gradient_device.h"
 #include "core/model/model_shape.h"
 #include "core/model/trainable_model.h"
+#include "core/model/window_shape.h"
 #include "storage/io/page_aligned_buffer.h"
 
 namespace sluice::model {
@@ -35,6 +36,7 @@ struct ModelOptions {
   // Where adapters alone are trained: the model's own parameters, of the same kind, in memory that
   // outlives the model and does not change.
   ParameterSpan base = {};
+  Documents documents = Documents::together;
 };
 
 // Without `text_of` a token is a byte.

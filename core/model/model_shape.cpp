@@ -2,6 +2,7 @@
 
 #include "core/model/architecture.h"
 #include "core/model/lora.h"
+#include "core/model/span_lengths.h"
 
 namespace sluice::model {
 
@@ -24,10 +25,14 @@ FlatLayout ModelShape::base_layout() const {
   LayoutBuilder builder;
   builder.begin_layer("embedding");
   architecture.embedding.add_tensors(builder, "embedding", *this);
+  const std::int64_t first_stack = has_decoder() ? stacks.encoder_layers : layers;
   for (std::int64_t i = 0; i < layers; ++i) {
-    const std::string block = fmt::format("{}.{}", architecture.block_name, i);
+    const bool is_first = i < first_stack;
+    const std::string block =
+        fmt::format("{}.{}", is_first ? architecture.block_name : architecture.decoder_block_name,
+                    is_first ? i : i - first_stack);
     builder.begin_layer(block);
-    architecture.block.add_tensors(builder, block, *this);
+    (is_first ? architecture.block : architecture.decoder_block).add_tensors(builder, block, *this);
   }
   builder.begin_layer("head");
   architecture.head.add_tensors(builder, "head", *this);
@@ -40,7 +45,28 @@ bool ModelShape::has_own_output_table() const {
   return architecture_of(*this).output_table == OutputTable::own_unless_tied && !tied_tables;
 }
 
+std::int64_t ModelShape::target_sequence(std::int64_t of) const {
+  return has_decoder() ? span_lengths(stacks.spans, of).targets : of;
+}
+
+std::int64_t ModelShape::looked_up_sequence(std::int64_t of) const {
+  return has_decoder() ? of + target_sequence(of) : of;
+}
+
+ModelShape ModelShape::with_least_depth() const {
+  ModelShape least = *this;
+  least.layers = has_decoder() ? 2 : 1;
+  least.stacks.encoder_layers = has_decoder() ? 1 : 0;
+  return least;
+}
+
 Status ModelShape::check_sequence(std::int64_t asked) const {
+  if (has_decoder() && asked < kLeastSource) {
+    return make_error(ErrorCode::config,
+                      "sequence={} is too short for model {}: a source has a token, a sentinel and "
+                      "an end, so {} at least",
+                      asked, name, kLeastSource);
+  }
   switch (architecture_of(*this).positions) {
     case Positions::any:
       return ok_status();

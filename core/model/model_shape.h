@@ -17,8 +17,8 @@
 namespace sluice::model {
 
 // A row of the table of architectures (core/model/architecture.h).
-enum class Family : std::uint8_t { gpt2, bert, bloom, vit, llama };
-inline constexpr std::size_t kFamilyCount = 5;
+enum class Family : std::uint8_t { gpt2, bert, bloom, vit, llama, t5 };
+inline constexpr std::size_t kFamilyCount = 6;
 
 std::string family_name(Family family);
 std::vector<std::string> family_names();  // in the order of the enum
@@ -74,6 +74,26 @@ struct Lora {
   double scale() const { return alpha / static_cast<double>(rank); }
 };
 
+// Which spans of a text a decoder has to answer (span_lengths.h).
+struct SpanRule {
+  double share = 0.15;  // of a text's tokens, that are in spans
+  double length = 3;    // of a span, in the mean
+  bool operator==(const SpanRule&) const = default;
+};
+
+// A model of two stacks: the encoder's blocks read a source, and the decoder's, which come behind
+// them, read what the encoder made of it and answer targets.
+struct EncoderDecoder {
+  std::int64_t encoder_layers = 0;   // of the blocks, the first ones; 0: there is one stack
+  std::int64_t buckets = 0;          // of distances between tokens; 0: 32
+  std::int64_t bucket_distance = 0;  // from which on all distances are alike; 0: 128
+  std::int64_t start_token = 0;      // the decoder's first input
+  std::int64_t end_token = 0;        // the last one of a source and of its targets; 0: 1
+  bool gated_mlp = false;            // gelu of a gate times the other product; else relu of one
+  // How long targets are: the run says it (settings span_share and span_length), no model file.
+  SpanRule spans = {};
+};
+
 // Shares of values that training sets to 0 (core/model/torch/dropout.h); gpt2 and bert only.
 struct DropShares {
   double embedding = 0;  // of the embedding's result
@@ -97,8 +117,9 @@ struct ModelShape {
   std::int64_t patch = 0;  // side of a patch, pixels
   std::int64_t channels = 0;
   std::int64_t classes = 0;
-  // llama only, but for `ffn` and `norm_eps`, which bert has, too; all else have 0 and false, since
-  // each of their heads has its own keys and values and an equal share of the width.
+  // llama only, but for `ffn` and `norm_eps`, which bert and t5 have, too, and `head_dim` and
+  // `tied_tables` of t5; all else have 0 and false, since each of their heads has its own keys and
+  // values and an equal share of the width.
   std::int64_t kv_heads = 0;  // heads of keys and values, each for heads / kv_heads queries
   std::int64_t ffn = 0;       // width of the MLP; 0: four times as wide as the model
   std::int64_t head_dim = 0;  // width of a head; 0: hidden / heads
@@ -115,6 +136,8 @@ struct ModelShape {
   bool masked_head = false;   // BertForMaskedLM's, without pooler and next-sentence answer
   std::int64_t segments = 0;  // kinds of tokens; 0: two
   Lora lora = {};             // no key of a model file: a run's settings say it
+  // t5 only.
+  EncoderDecoder stacks = {};
 
   std::int64_t head_width() const { return head_dim > 0 ? head_dim : hidden / heads; }
   // The width of a token's queries, of its keys, and of its values.
@@ -132,6 +155,20 @@ struct ModelShape {
 
   // The tensors that are trained: all of the model's, or its adapters'. Layers without an adapter
   // are empty then.
+  bool has_decoder() const { return stacks.encoder_layers > 0; }
+  std::int64_t decoder_layers() const { return layers - stacks.encoder_layers; }
+  std::int64_t bucket_count() const { return stacks.buckets > 0 ? stacks.buckets : 32; }
+  std::int64_t bucket_distance() const {
+    return stacks.bucket_distance > 0 ? stacks.bucket_distance : 128;
+  }
+  std::int64_t end_token() const { return stacks.end_token > 0 ? stacks.end_token : 1; }
+  // Targets of a window of `sequence` tokens: as many, or those of a decoder at most.
+  std::int64_t target_sequence(std::int64_t sequence) const;
+  // Tokens of it that are looked up in the token table: a decoder's inputs, too.
+  std::int64_t looked_up_sequence(std::int64_t sequence) const;
+  // The same with one block of each kind: what the depth does not matter to asks it.
+  ModelShape with_least_depth() const;
+
   FlatLayout flat_layout() const;
   FlatLayout base_layout() const;  // the model's own tensors
   bool is_causal() const;          // attention looks back only

@@ -48,9 +48,17 @@ struct TokenBatch {
   // The loss is the sum over the targets by this. For a mean over all micro-batches of a step, each
   // has the same: their targets with weight by their number. 0: this batch's own targets.
   double divisor = 0;
+  // For each token the column of its window where its document begins: it sees no other document,
+  // and its position counts from there. Empty: documents together.
+  std::span<const std::int32_t> document_begins = {};
   // A number for each window, below 2^32, that says what training drops of it; none: nothing.
   std::span<const std::uint32_t> drop_keys = {};
+  // What a decoder reads, row-major (batch, target_sequence), as `targets` are then; `inputs` are
+  // what its encoder reads. 0 and empty: there is none, and targets are as many as inputs.
+  std::int64_t target_sequence = 0;
+  std::span<const std::int32_t> decoder_inputs = {};
 
+  std::int64_t target_columns() const { return target_sequence > 0 ? target_sequence : sequence; }
   std::int64_t counted_targets() const;  // those with weight
   double loss_divisor() const;           // `divisor`, or what stands for it; at least 1
 };

@@ -9,7 +9,8 @@ model::ModelOptions model_options(const settings::RunConfig& config) {
           .activations = config.arithmetic.activations,
           .activation_buffer_bytes = config.arithmetic.activation_buffer_bytes,
           .compute = config.arithmetic.precision,
-          .thread_count = static_cast<int>(config.resources.threads)};
+          .thread_count = static_cast<int>(config.resources.threads),
+          .documents = config.objective.documents};
 }
 
 model::LoraChoice lora_choice(const settings::RunConfig& config) {

@@ -164,6 +164,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   RunPlan plan;
   plan.config = config;
   ASSIGN_OR_RETURN(plan.shape, model::with_adapters(shape, lora_choice(config)));
+  plan.shape.stacks.spans = {config.objective.span_share, config.objective.span_length};
   plan.layout = plan.shape.flat_layout();
   RETURN_IF_ERROR(plan.shape.check_sequence(config.batch.sequence));
   RETURN_IF_ERROR(check_step_extent(config.batch, plan.shape));

@@ -30,6 +30,10 @@ namespace sluice::control {
 struct Knob;
 }
 
+namespace sluice::model {
+enum class Documents : std::uint8_t;  // core/model/window_shape.h
+}
+
 namespace sluice::settings {
 
 // The value of "auto" among sizes in bytes.
@@ -112,10 +116,15 @@ struct ArithmeticConfig {
   std::int64_t activation_host_bytes = 0;    // of what is offloaded, that stays in host memory
 };
 
-// The masked objective, of families that look both ways (core/data/hidden_tokens.h).
 struct ObjectiveConfig {
+  model::Documents documents{};  // together
+  // The masked objective, of families that look both ways (core/data/hidden_tokens.h).
   std::int64_t mask_token = -1;  // -1: not said
   double mask_share = 0.15;
+  // That of families with a decoder (core/data/corrupted_spans.h).
+  std::int64_t sentinel_token = -1;  // -1: not said
+  double span_share = 0.15;
+  double span_length = 3;
 };
 
 // Low-rank adapters in the place of all parameters (docs/lora.md).

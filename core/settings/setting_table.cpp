@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "core/model/window_shape.h"
+
 namespace sluice::settings::detail {
 namespace {
 
@@ -153,12 +155,30 @@ const Setting kSettings[] = {
      "it, up to so much, and the rest goes to the drives. Needs an accelerator: what the processor "
      "computes is in host memory already."},
 
+    {"documents", "objective", numbers, word,
+     WORDS(objective.documents, WORD("together", model::Documents::together),
+           WORD("apart", model::Documents::apart)),
+     kNone, "",
+     "Whether a token sees the other documents of its window. apart: it sees its own alone, where "
+     "positions begin anew; the token file says where documents begin (docs/tokens.md)."},
     {"mask_token", "objective", numbers, integer, AT(objective.mask_token), between(-1, 2e9), "",
      "The token that hides another from a model that looks both ways (family bert): 103 in BERT's "
      "own vocabularies. Such a model cannot be trained without; no other one has a use for it."},
     {"mask_share", "objective", numbers, number, AT(objective.mask_share), between(1e-3, 1), "",
      "Part of the tokens that such a model has to answer: 80 % of them are hidden, 10 % are others "
      "by chance, and 10 % stay."},
+    {"sentinel_token", "objective", numbers, integer, AT(objective.sentinel_token),
+     between(-1, 2e9), "",
+     "The token that stands in the place of the first span that is taken out of a text, for a "
+     "model "
+     "with a decoder (family t5); the next spans' are the tokens below it. 32099 in T5's own "
+     "vocabularies. Such a model cannot be trained without; no other one has a use for it."},
+    {"span_share", "objective", numbers, number, AT(objective.span_share), between(0.01, 0.9), "",
+     "Part of a text's tokens that are in spans that such a model has to answer. With "
+     "'span_length' "
+     "and 'sequence', the tokens of a source, it says how long texts and targets are."},
+    {"span_length", "objective", numbers, number, AT(objective.span_length), between(1, 1000),
+     "tokens", "Mean length of these spans."},
 
     {"lora_rank", "lora", origin, integer, AT(lora.rank), between(0, 65536), "",
      "Rank of the low-rank adapters that are trained in the place of all parameters, whose weights "

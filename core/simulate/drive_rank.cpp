@@ -42,8 +42,8 @@ LayerBytes layer_bytes(const plan::RunPlan& plan, LayerId layer) {
   LayerBytes bytes{.all = bytes_as(model::Activations::offload),
                    .input = bytes_as(model::Activations::offload_inputs)};
   if (index_of(layer) + 1 == plan.layout.layer_count()) {
-    bytes.logits = batch.batch * batch.sequence * plan.shape.vocabulary *
-                   bytes_of(plan.config.arithmetic.precision);
+    bytes.logits = layer_tokens(plan.shape, layer, batch.batch, batch.sequence).own *
+                   plan.shape.vocabulary * bytes_of(plan.config.arithmetic.precision);
   }
   bytes.all += bytes.logits;
   return bytes;

@@ -42,6 +42,7 @@ Result<settings::RunConfig> with_sharding(const settings::RunConfig& config,
   const DriveRank drives(of_first);
   SimulatedPlanRequest request;
   request.run.shape = shape;
+  request.run.shape.stacks.spans = {config.objective.span_share, config.objective.span_length};
   request.run.platform = platform;
   ASSIGN_OR_RETURN(request.run.platform.cluster, platform::with_mesh(*platform.cluster, mesh));
   request.run.batch = config.batch.batch;

@@ -140,7 +140,8 @@ class Machine {
         .offload = machine->offload(),
         .layout = plan.layout,
         .layer_costs = plan.layer_costs,
-        .micro_batch_tokens = plan.config.batch.batch * plan.config.batch.sequence,
+        .micro_batch_bytes =
+            model::batch_bytes(plan.shape, plan.config.batch.batch, plan.config.batch.sequence),
         .activations = &*machine->activations_,
         .ranks = part != nullptr ? &part->ranks() : nullptr,
         .shards = machine->shards_ ? &*machine->shards_ : nullptr});

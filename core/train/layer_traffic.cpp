@@ -75,7 +75,7 @@ runtime::Task<Status> LayerTraffic::bring_batch(int micro_step) {
   if (moves_.moves_nothing()) co_return ok_status();
   const Move whole{.stage = Stage::batch_in,
                    .direction = Direction::write,
-                   .size_bytes = model::batch_bytes(context_.micro_batch_tokens),
+                   .size_bytes = context_.micro_batch_bytes,
                    .work = {.kind = DeviceWork::Kind::batch_in, .micro_step = micro_step}};
   Status there = co_await moves_.in_parts(whole);
   co_return there;

@@ -35,7 +35,7 @@ struct StepContext {
   model::TrainableModel* model = nullptr;  // null: no payload
   const model::FlatLayout& layout;
   const std::vector<plan::LayerCost>& layer_costs;
-  std::int64_t micro_batch_tokens;
+  std::int64_t micro_batch_bytes;  // model::batch_bytes()
   // Where the model computes, if that is a device with memory of its own: its work is what the
   // operations do then. An operation that it has not ended after `device_patience_ns` ends the run.
   model::ComputeDevice* device = nullptr;

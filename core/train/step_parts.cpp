@@ -78,19 +78,20 @@ void StepParts::attach_shards(ShardGroups& groups) {
 
 void StepParts::make_context(Ranks* ranks) {
   const plan::RunPlan& plan = run_.plan();
-  context_.reset(
-      new StepContext{.runtime = run_.runtime(),
-                      .platform = plan.platform,
-                      .offload = run_.offload(),
-                      .model = built_.model.get(),
-                      .layout = plan.layout,
-                      .layer_costs = plan.layer_costs,
-                      .micro_batch_tokens = plan.config.batch.batch * plan.config.batch.sequence,
-                      .device = built_.device.get(),
-                      .device_patience_ns = device_patience_ns(plan),
-                      .activations = activations_.get(),
-                      .ranks = ranks,
-                      .shards = shards_.get()});
+  context_.reset(new StepContext{
+      .runtime = run_.runtime(),
+      .platform = plan.platform,
+      .offload = run_.offload(),
+      .model = built_.model.get(),
+      .layout = plan.layout,
+      .layer_costs = plan.layer_costs,
+      .micro_batch_bytes =
+          model::batch_bytes(plan.shape, plan.config.batch.batch, plan.config.batch.sequence),
+      .device = built_.device.get(),
+      .device_patience_ns = device_patience_ns(plan),
+      .activations = activations_.get(),
+      .ranks = ranks,
+      .shards = shards_.get()});
 }
 
 // The selection on an accelerator follows the knobs; its residual stays there.

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "core/data/token_file.h"
 #include "core/data/token_vocabulary.h"
+#include "core/model/span_lengths.h"
 #include "core/plan/model_options.h"
 
 namespace sluice::train {
@@ -17,7 +18,12 @@ constexpr std::int64_t kByteValues = 256;
 data::SamplerOptions sampler_options(const settings::RunConfig& config,
                                      const model::ModelShape& shape) {
   data::SamplerOptions options;
-  if (!shape.is_causal()) {
+  if (shape.has_decoder()) {
+    options.spans = {.rule = shape.stacks.spans,
+                     .first_sentinel = static_cast<std::int32_t>(config.objective.sentinel_token),
+                     .end = static_cast<std::int32_t>(shape.end_token()),
+                     .start = static_cast<std::int32_t>(shape.stacks.start_token)};
+  } else if (!shape.is_causal()) {
     options.hidden = {.mask = static_cast<std::int32_t>(config.objective.mask_token),
                       .vocabulary = shape.vocabulary,
                       .share = config.objective.mask_share};
@@ -25,18 +31,50 @@ data::SamplerOptions sampler_options(const settings::RunConfig& config,
   options.batch = config.batch.batch;
   options.sequence = config.batch.sequence;
   options.validation_fraction = config.validation.fraction;
+  options.documents = config.objective.documents;
   options.seed = static_cast<std::uint64_t>(config.schedule.seed);
   return options;
 }
 
+// Every window has as many spans, and the lowest sentinel is a token of the vocabulary, too.
+Status check_sentinels(const settings::RunConfig& config, const model::ModelShape& shape) {
+  const std::int64_t sentinel = config.objective.sentinel_token;
+  const std::int64_t spans = model::span_lengths(shape.stacks.spans, config.batch.sequence).spans;
+  if (sentinel >= spans - 1 && sentinel < shape.vocabulary) return ok_status();
+  return make_error(
+      ErrorCode::config,
+      "sentinel_token = {}: model {} has a decoder, which learns to answer spans that are taken "
+      "out "
+      "of a text, here {} of each: set sentinel_token to the first of as many tokens, counting "
+      "down, that stand in their places, below its vocabulary of {}; in T5's own vocabularies it "
+      "is 32099, and with the bytes of a text the last one",
+      sentinel, shape.name, spans, shape.vocabulary);
+}
+
+Status check_unused(const char* key, std::int64_t token, const model::ModelShape& shape,
+                    const char* why) {
+  if (token < 0) return ok_status();
+  return make_error(ErrorCode::config, "{} = {}: model {} {}; leave {} out", key, token, shape.name,
+                    why, key);
+}
+
 Status check_objective(const settings::RunConfig& config, const model::ModelShape& shape) {
   const std::int64_t mask = config.objective.mask_token;
+  if (shape.has_decoder()) {
+    RETURN_IF_ERROR(check_unused("mask_token", mask, shape, "answers spans that are taken out"));
+    if (config.objective.documents == model::Documents::apart) {
+      return make_error(ErrorCode::config,
+                        "documents = apart: a model with a decoder, as {}, has documents together; "
+                        "leave documents out",
+                        shape.name);
+    }
+    return check_sentinels(config, shape);
+  }
+  RETURN_IF_ERROR(check_unused("sentinel_token", config.objective.sentinel_token, shape,
+                               "has no decoder, and no span is taken out"));
   if (shape.is_causal()) {
-    if (mask < 0) return ok_status();
-    return make_error(ErrorCode::config,
-                      "mask_token = {}: model {} answers the next token, and none is hidden from "
-                      "it; leave mask_token out",
-                      mask, shape.name);
+    return check_unused("mask_token", mask, shape,
+                        "answers the next token, and none is hidden from it");
   }
   if (mask >= 0 && mask < shape.vocabulary) return ok_status();
   return make_error(
@@ -47,11 +85,33 @@ Status check_objective(const settings::RunConfig& config, const model::ModelShap
       shape.name, shape.vocabulary);
 }
 
+Status check_documents(const settings::RunConfig& config, bool has_marks) {
+  if (has_marks || config.objective.documents == model::Documents::together) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{}: documents = apart needs a token file that says where documents begin, and "
+                    "this one does not; make it with scripts/tokenize --marks, or leave documents "
+                    "at together",
+                    config.files.text);
+}
+
 Status check_vocabulary(const model::ModelShape& shape) {
   if (shape.vocabulary >= kByteValues) return ok_status();
   return make_error(ErrorCode::config,
                     "model {} knows {} different tokens; a text has {}, one a byte value",
                     shape.name, shape.vocabulary, kByteValues);
+}
+
+// A byte of the text that is a sentinel, too, would answer for it.
+Status check_sentinels_of_bytes(const settings::RunConfig& config, const model::ModelShape& shape) {
+  if (!shape.has_decoder()) return ok_status();
+  const std::int64_t spans = model::span_lengths(shape.stacks.spans, config.batch.sequence).spans;
+  const std::int64_t lowest = config.objective.sentinel_token - (spans - 1);
+  if (lowest >= kByteValues) return ok_status();
+  return make_error(ErrorCode::config,
+                    "sentinel_token = {}: the {} sentinels of a text go down to {}, and the bytes "
+                    "of a text are the tokens below {}; set it to {} or more",
+                    config.objective.sentinel_token, spans, lowest, kByteValues,
+                    kByteValues + spans - 1);
 }
 
 // None: a text.
@@ -105,13 +165,18 @@ Result<TrainingText> TrainingText::look_at(const settings::RunConfig& config,
   text.sampler_options_ = sampler_options(config, shape);
   RETURN_IF_ERROR(format ? text.look_at_tokens(config, shape, *format, start, stops)
                          : text.look_at_bytes(config, shape, size_bytes));
-  if (!shape.is_causal()) text.why_no_sample_ = "it answers hidden tokens and writes no next one";
+  if (!shape.is_causal()) {
+    text.why_no_sample_ = fmt::format("it answers {} and writes no next one",
+                                      shape.has_decoder() ? "spans of a text" : "hidden tokens");
+  }
   return text;
 }
 
 Status TrainingText::look_at_bytes(const settings::RunConfig& config,
                                    const model::ModelShape& shape, std::int64_t size_bytes) {
+  RETURN_IF_ERROR(check_documents(config, /*has_marks=*/false));
   RETURN_IF_ERROR(check_vocabulary(shape));
+  RETURN_IF_ERROR(check_sentinels_of_bytes(config, shape));
   RETURN_IF_ERROR(data::Sampler::check(size_bytes, sampler_options_, config.files.text));
   ASSIGN_OR_RETURN(facts_, data::look_at_text(config.files.text));
   if (shape.vocabulary != kByteValues) {
@@ -134,7 +199,8 @@ Status TrainingText::look_at_tokens(const settings::RunConfig& config,
                              .model_vocabulary = shape.vocabulary},
                             stops));
   tell_of_check(tokens, began, config);
-  RETURN_IF_ERROR(data::Sampler::check(tokens.token_count(), sampler_options_, tokens.path()));
+  RETURN_IF_ERROR(check_documents(config, tokens.has_marks()));
+  RETURN_IF_ERROR(data::Sampler::check(tokens, sampler_options_));
   facts_ = tokens.facts();
   tokens_ = std::make_unique<data::TokenFile>(std::move(tokens));
   return look_at_vocabulary(config, shape);

@@ -128,6 +128,8 @@ class RecordedRunReader {
     ASSIGN_OR_RETURN(run_.shape, files_.model.empty()
                                      ? model::parse_model_shape(meta_["model_text"], meta_["model"])
                                      : weights::load_shape(files_.model));
+    const settings::ObjectiveConfig& objective = run_.config.objective;
+    run_.shape.stacks.spans = {objective.span_share, objective.span_length};
     ASSIGN_OR_RETURN(run_.platform,
                      files_.platform.empty()
                          ? platform::parse_platform(meta_["platform_text"], meta_["platform"])

@@ -66,6 +66,29 @@ json bert_fields(const Values& values, const model::ModelShape& shape) {
           {"tie_word_embeddings", true}};
 }
 
+json t5_fields(const Values& values, const model::ModelShape& shape) {
+  return {{"model_type", "t5"},
+          {"architectures", {"T5ForConditionalGeneration"}},
+          {"num_layers", shape.stacks.encoder_layers},
+          {"num_decoder_layers", shape.decoder_layers()},
+          {"d_model", whole(values, "hidden")},
+          {"num_heads", whole(values, "heads")},
+          {"d_kv", shape.head_width()},
+          {"d_ff", whole(values, "ffn")},
+          {"vocab_size", whole(values, "vocabulary")},
+          {"n_positions", whole(values, "sequence")},
+          {"relative_attention_num_buckets", shape.bucket_count()},
+          {"relative_attention_max_distance", shape.bucket_distance()},
+          {"feed_forward_proj", shape.stacks.gated_mlp ? "gated-gelu" : "relu"},
+          {"layer_norm_epsilon", real(values, "norm_eps")},
+          {"dropout_rate", 0.0},
+          {"is_encoder_decoder", true},
+          {"pad_token_id", shape.stacks.start_token},
+          {"decoder_start_token_id", shape.stacks.start_token},
+          {"eos_token_id", shape.end_token()},
+          {"tie_word_embeddings", shape.tied_tables}};
+}
+
 json rope_fields(const Values& values) {
   const std::string scaling = word(values, "rope_scaling");
   json rope = {{"rope_theta", real(values, "rope_theta")},
@@ -156,6 +179,8 @@ Result<std::string> config_text(const model::ModelShape& shape, std::string_view
     fields = gpt2_fields(values);
   } else if (shape.family == model::Family::bert && shape.masked_head) {
     fields = bert_fields(values, shape);
+  } else if (shape.family == model::Family::t5) {
+    fields = t5_fields(values, shape);
   } else if (shape.family == model::Family::llama) {
     const std::string kin = kin_of(values);
     if (kin.empty()) {

@@ -9,6 +9,7 @@ using model::Family;
 
 std::string_view prefix_of(Family family) {
   if (family == Family::bert) return "bert.";
+  if (family == Family::t5) return "";
   return family == Family::gpt2 ? "transformer." : "model.";
 }
 
@@ -50,11 +51,16 @@ bool is_passed_over(model::Family family, std::string_view name) {
     return name == "embeddings.position_ids" || name.starts_with("pooler.") ||
            name.starts_with("cls.seq_relationship.");
   }
+  if (family == Family::t5) {
+    return name == "encoder.embed_tokens.weight" || name == "decoder.embed_tokens.weight" ||
+           name == "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight";
+  }
   return name.ends_with("rotary_emb.inv_freq");
 }
 
 std::string_view token_table(model::Family family) {
   if (family == Family::bert) return "embeddings.word_embeddings.weight";
+  if (family == Family::t5) return "shared.weight";
   return family == model::Family::gpt2 ? "wte.weight" : "embed_tokens.weight";
 }
 

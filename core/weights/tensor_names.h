@@ -1,7 +1,7 @@
 #pragma once
 // The names that files of Hugging Face's have for the tensors of a FlatLayout: its classes hold the
 // model itself as a member, whose name stands before those of the model's tensors ("model.",
-// "transformer.", "bert."). Files of that inner model alone have none.
+// "transformer.", "bert."). Files of that inner model alone have none, and T5 has no such member.
 //
 // Thread contract: free functions.
 
@@ -20,7 +20,8 @@ std::string trained_name_in_files(const model::ModelShape& shape, const std::str
 std::string name_in_layout(model::Family family, std::string_view name);
 
 // Tensors of a file that the model has no use for: tables of old files, which follow from the
-// configuration, and a BERT's head for the next sentence.
+// configuration, a BERT's head for the next sentence, and a T5's token table by its other names and
+// a table of biases that its class does not read.
 bool is_passed_over(model::Family family, std::string_view name_in_layout);
 
 inline constexpr std::string_view kOutputTable = "lm_head.weight";

@@ -17,53 +17,60 @@ def is_json(path):
     return path.suffix in (".json", ".jsonl", ".ndjson")
 
 
-def records_of(path, progress):
-    """(where it is, record) of each."""
+def records_of(path, progress, offset=0, line=0):
+    """(where it is, record, offset and line behind it) of each. Where both are given, the rest of
+    them behind that place."""
     with open(path, "rb") as file:
         # Not read: a pipe has no way back.
         head = file.peek(1).removeprefix(b"\xef\xbb\xbf")
         if head.lstrip().startswith(b"["):
-            yield from Array(path, decoded_blocks(path, file, progress)).records()
+            blocks = decoded_blocks(path, file, progress, offset)
+            yield from Array(path, blocks, offset, line).records()
         else:
-            yield from line_records(path, file, progress)
+            yield from line_records(path, file, progress, offset, line)
 
 
 def first_record(path):
     """None where there is none; a record that is none is refused when all are read."""
     try:
-        return next(records_of(path, Progress(0, quiet=True)), (None, None))[1]
+        return next(records_of(path, Progress(0, quiet=True)), (None, None, None))[1]
     except Refusal:
         return None
 
 
-def line_records(path, file, progress):
-    number = 0
+def line_records(path, file, progress, offset, number):
+    if offset:
+        file.seek(offset)
     while line := file.readline(RECORD_LIMIT_BYTES + 1):
         number += 1
+        offset += len(line)
         progress.done_bytes += len(line)
         if len(line) > RECORD_LIMIT_BYTES:
             raise Refusal(f"{path}: line {number} is longer than {RECORD_LIMIT_BYTES} bytes")
         if line.strip():
             where = f"{path}: line {number}"
             try:
-                yield where, json.loads(line)
+                record = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise Refusal(f"{where} is no JSON: {error}") from None
+            yield where, record, (offset, number)
 
 
 class Array:
-    def __init__(self, path, blocks):
+    def __init__(self, path, blocks, offset, line):
         self.path = path
         self.blocks = blocks
         self.text = ""
         self.at = 0
-        self.line = 1
+        self.offset = offset  # of that place, in bytes; 0: the array begins
+        self.line = line or 1
         self.is_end = False
 
     def records(self):
         decoder = json.JSONDecoder()
-        self.take("[")
-        is_first = True
+        is_first = self.offset == 0
+        if is_first:
+            self.take("[")
         while self.next_character() != "]":
             if not is_first:
                 self.take(",")
@@ -72,7 +79,7 @@ class Array:
             record, end = self.element(decoder, where)
             self.skip_to(end)
             is_first = False
-            yield where, record
+            yield where, record, (self.offset, self.line)
         self.take("]")
         if self.next_character():
             raise Refusal(f"{self.path}: line {self.line}: more follows behind the array's end")
@@ -107,6 +114,7 @@ class Array:
 
     def skip_to(self, end):
         self.line += self.text.count("\n", self.at, end)
+        self.offset += len(self.text[self.at:end].encode())
         self.at = end
 
     def next_character(self):
@@ -129,6 +137,7 @@ class Array:
             raise Refusal(f"{self.path}: line {self.line} is no JSON: {character!r} is wanted in "
                           f"the array, and {said} is there")
         self.at += 1
+        self.offset += 1
 
 
 def may_be_cut(error, text):

@@ -5,7 +5,7 @@ import pathlib
 from tokenizing import chat_template, templates
 from tokenizing.conversations import ANSWERS, recognised_records, records_called
 from tokenizing.dataset_info import named_dataset
-from tokenizing.encoding import Document
+from tokenizing.encoding import Document, Place
 from tokenizing.records import TextRecords, first_record, is_json, records_of
 from tokenizing.refusal import Refusal
 from tokenizing.texts import pieces_of, text_document
@@ -87,15 +87,27 @@ def parts_of(turns, where, template, arguments):
     return joined
 
 
-def documents_of(sources, template, arguments, progress):
-    for path, records in sources:
-        if records is None:
-            yield Document(((piece, True) for piece in text_document(path, progress)), True)
+def documents_of(sources, template, arguments, progress, start):
+    """From a place on."""
+    for number, (path, records) in enumerate(sources):
+        if number < start.source:
+            progress.done_bytes += path.stat().st_size
             continue
-        for where, record in records_of(pathlib.Path(path), progress):
+        begin = start if number == start.source else Place(source=number)
+        progress.done_bytes += begin.offset
+        if records is None:
+            pieces = text_document(path, progress, begin.offset)
+            yield Document(((piece, True) for piece in pieces), True, begin,
+                           Place(source=number + 1), is_text=True)
+            continue
+        for where, record, (offset, line) in records_of(pathlib.Path(path), progress, begin.offset,
+                                                        begin.line):
+            end = Place(number, offset, line)
             if isinstance(records, TextRecords):
                 text = records.text(record, where)
-                yield Document(((piece, True) for piece in pieces_of([text])), True)
+                yield Document(((piece, True) for piece in pieces_of([text])), True, begin, end)
             else:
                 turns = records.turns(record, where)
-                yield Document(parts_of(turns, where, template, arguments), template.wants_end)
+                yield Document(parts_of(turns, where, template, arguments), template.wants_end,
+                               begin, end)
+            begin = end

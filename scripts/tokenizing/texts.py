@@ -34,11 +34,13 @@ def pieces_of(blocks):
         yield rest
 
 
-def decoded_blocks(path, file, progress):
+def decoded_blocks(path, file, progress, offset=0):
+    """From an offset on, with the same ends of blocks as from the begin on."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    offset = 0
+    if offset:
+        file.seek(offset)
     while True:
-        data = file.read(READ_BYTES)
+        data = file.read(READ_BYTES - offset % READ_BYTES)
         held = len(decoder.getstate()[0])
         try:
             yield decoder.decode(data, final=not data)
@@ -51,7 +53,7 @@ def decoded_blocks(path, file, progress):
         progress.done_bytes += len(data)
 
 
-def text_document(path, progress):
-    """Its pieces."""
+def text_document(path, progress, offset=0):
+    """Its pieces; from the end of one on, the same ones that follow it."""
     with open(path, "rb") as file:
-        yield from pieces_of(decoded_blocks(path, file, progress))
+        yield from pieces_of(decoded_blocks(path, file, progress, offset))

@@ -1,11 +1,11 @@
 """Token files (docs/token_format.md), and files that appear whole or not at all."""
 
 import array
+import base64
 import contextlib
 import os
 import secrets
 import struct
-import tempfile
 
 from tokenizing.refusal import Refusal
 
@@ -28,9 +28,10 @@ def token_width(vocabulary):
     return 1 if vocabulary <= 1 << 8 else 2 if vocabulary <= 1 << 16 else 4
 
 
-def token_header(width, count, vocabulary, checksum, has_marks):
-    version = 3 if has_marks else 2 if width == 4 else 1
-    head = struct.pack("<8sIIQQQQQ", TOKEN_MAGIC, version, width, count, vocabulary, checksum, 0, 0)
+def token_header(width, count, vocabulary, checksum, has_marks, window_tokens=0):
+    version = 4 if window_tokens else 3 if has_marks else 2 if width == 4 else 1
+    head = struct.pack("<8sIIQIIQQQ", TOKEN_MAGIC, version, width, count, vocabulary, window_tokens,
+                       checksum, 0, 0)
     return head + struct.pack("<Q", fnv1a(head))
 
 
@@ -45,7 +46,7 @@ def packed(marks):
 
 
 class Marks:
-    """Those of the tokens so far, in a file without a name: they lie behind all tokens, and memory
+    """Those of the tokens so far, in a file of their own: they lie behind all tokens, and memory
     does not grow with them."""
 
     def __init__(self, file):
@@ -53,12 +54,11 @@ class Marks:
         self.waiting = bytearray()
         self.learnt = self.documents = 0
 
-    def add(self, count, is_learnt, is_begin):
-        self.waiting += bytes([LEARNT if is_learnt else 0]) * count
-        if is_begin and count:
-            self.waiting[-count] |= DOCUMENT_BEGINS
-            self.documents += 1
-        self.learnt += count if is_learnt else 0
+    def add(self, marks):
+        self.waiting += marks
+        both = marks.count(LEARNT | DOCUMENT_BEGINS)
+        self.learnt += marks.count(LEARNT) + both
+        self.documents += marks.count(DOCUMENT_BEGINS) + both
         if len(self.waiting) >= MARKS_AT_ONCE:
             self.flush(len(self.waiting) // MARKS_PER_BYTE * MARKS_PER_BYTE)
 
@@ -71,6 +71,71 @@ class Marks:
         self.file.seek(0)
         while block := self.file.read(COPY_BYTES):
             yield block
+
+    def state(self):
+        return {"bytes": self.file.tell(), "waiting": base64.b64encode(self.waiting).decode(),
+                "learnt": self.learnt, "documents": self.documents}
+
+    def restore(self, state):
+        go_back(self.file, state["bytes"])
+        self.waiting = bytearray(base64.b64decode(state["waiting"]))
+        self.learnt, self.documents = state["learnt"], state["documents"]
+
+
+def go_back(file, size):
+    """To a size that it had: what lies behind is not known."""
+    if os.fstat(file.fileno()).st_size < size:
+        raise Refusal("what lies in a .part- file is shorter than its journal says; remove those "
+                      "files to begin anew")
+    file.truncate(size)
+    file.seek(size)
+
+
+class TokenWriter:
+    """Tokens and their marks into a file that is a token file once it is finished. `beside` holds
+    the marks until then; without it there are none."""
+
+    def __init__(self, file, beside, vocabulary, is_new):
+        self.file = file
+        self.marks = Marks(beside) if beside else None
+        self.vocabulary = vocabulary
+        self.width = token_width(vocabulary)
+        self.kind = {1: "B", 2: "H", 4: "I"}[self.width]
+        self.count, self.checksum = 0, fnv1a(b"")
+        if is_new:
+            go_back(file, 0)
+            file.write(bytes(HEADER_BYTES))
+
+    def add(self, ids, marks):
+        data = array.array(self.kind, ids).tobytes()
+        self.file.write(data)
+        self.checksum = fnv1a(data, self.checksum)
+        self.count += len(ids)
+        if self.marks:
+            self.marks.add(marks)
+
+    def finish(self, window_tokens):
+        if self.count == 0:
+            raise Refusal("there is no text in what was named, and so no token")
+        if self.marks and self.marks.learnt == 0:
+            raise Refusal(f"none of the {self.count} tokens would be learnt, so a run would train "
+                          "nothing: the answers are empty or have the weight 0")
+        for block in self.marks.blocks() if self.marks else ():
+            self.file.write(block)
+            self.checksum = fnv1a(block, self.checksum)
+        self.file.seek(0)
+        self.file.write(token_header(self.width, self.count, self.vocabulary, self.checksum,
+                                     self.marks is not None, window_tokens))
+
+    def state(self):
+        return {"count": self.count, "checksum": self.checksum,
+                "marks": self.marks.state() if self.marks else None}
+
+    def restore(self, state):
+        self.count, self.checksum = state["count"], state["checksum"]
+        go_back(self.file, HEADER_BYTES + self.count * self.width)
+        if self.marks:
+            self.marks.restore(state["marks"])
 
 
 def check_output(path, magic):
@@ -94,33 +159,3 @@ def new_file(path):
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def write_tokens(path, runs, vocabulary, has_marks, progress):
-    """`runs` yields (ids, whether they are learnt, whether a document begins with them). Returns
-    (tokens, bytes of one, marks)."""
-    width = token_width(vocabulary)
-    kind = {1: "B", 2: "H", 4: "I"}[width]
-    count, checksum = 0, fnv1a(b"")
-    with new_file(path) as file, tempfile.TemporaryFile(dir=path.parent) as beside:
-        marks = Marks(beside)
-        file.write(bytes(HEADER_BYTES))
-        for ids, is_learnt, is_begin in runs:
-            data = array.array(kind, ids).tobytes()
-            file.write(data)
-            checksum = fnv1a(data, checksum)
-            count += len(ids)
-            if has_marks:
-                marks.add(len(ids), is_learnt, is_begin)
-            progress.note(count)
-        if count == 0:
-            raise Refusal("there is no text in what was named, and so no token")
-        if has_marks and marks.learnt == 0:
-            raise Refusal(f"none of the {count} tokens would be learnt, so a run would train "
-                          "nothing: the answers are empty or have the weight 0")
-        for block in marks.blocks() if has_marks else ():
-            file.write(block)
-            checksum = fnv1a(block, checksum)
-        file.seek(0)
-        file.write(token_header(width, count, vocabulary, checksum, has_marks))
-    return count, width, marks

@@ -47,11 +47,11 @@ def added_tokens(tokenizer):
             tokenizer.get_added_tokens_decoder().items()}
 
 
-def id_of(tokenizer, token):
+def id_of(tokenizer, token, asked_by):
     token_id = tokenizer.token_to_id(token)
     if token_id is None:
         special = sorted(added_tokens(tokenizer))
-        raise Refusal(f"--end: the tokenizer has no token {token!r}; its added ones are "
+        raise Refusal(f"{asked_by}: the tokenizer has no token {token!r}; its added ones are "
                       f"{', '.join(special[:20]) or 'none'}")
     return token_id
 

@@ -14,7 +14,7 @@ from sluice_run import (NANO_MODEL, NANO_RUN, SAMPLES, Skip, main, require, requ
                         require_words, sluice, test)
 
 LLAMA = str(SAMPLES / "models/llama-44b.toml")
-TRAINED = "training knows gpt2, bert, llama"
+TRAINED = "training knows gpt2, bert, llama, t5"
 VIT = str(SAMPLES / "models/vit-0.30b.toml")
 # Keys of the run file -> words of the message; `None` leaves the value out of the message.
 SETTINGS = [

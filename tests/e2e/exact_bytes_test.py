@@ -109,13 +109,13 @@ def sgd_and_adagrad_move_two_arrays_where_adamw_moves_three(place):
 def the_emulated_clock_moves_the_same_bytes(place):
     check(place, "emulated", (4, 4), (16, 12), 4, 4, method="csd", devices=3, clock="emulated",
           time_scale=0.01)
-    # Its accelerator gets the 16-bit parameters twice and 40 bytes a token, and gives 16-bit
-    # gradients and a loss.
+    # Its accelerator gets the 16-bit parameters twice, 48 bytes a token and 8 a window, and gives
+    # 16-bit gradients and a loss.
     report = place.train("--json", "--steps", 2, output="accelerator", clock="emulated",
                          time_scale=0.01).json()
     link = report["bytes"]["accelerator0.link"]
     require_equal((link["read"], link["write"]),
-                  (2 * NANO_PARAMETERS + 8, 4 * NANO_PARAMETERS + 40 * NANO_TOKENS),
+                  (2 * NANO_PARAMETERS + 8, 4 * NANO_PARAMETERS + 48 * NANO_TOKENS + 8 * 2),
                   "bytes of the accelerator's link")
 
 

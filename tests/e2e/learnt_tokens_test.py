@@ -16,8 +16,9 @@ WAYS = ({"method": "host", "devices": 1}, {"method": "csd", "devices": 3},
         {"parameter_tier": "storage"})
 
 
-def write_tokens(path, tokens, is_learnt=None):
-    """A token file (docs/token_format.md); with marks, if it is told what is learnt."""
+def write_tokens(path, tokens, is_learnt=None, begins=()):
+    """A token file (docs/token_format.md); with marks, if it is told what is learnt. `begins` are
+    the numbers of the tokens with which documents begin."""
     payload = bytes(tokens)
     version = 1
     if is_learnt is not None:
@@ -25,6 +26,8 @@ def write_tokens(path, tokens, is_learnt=None):
         marks = [0] * ((len(tokens) + 3) // 4)
         for number, learnt in enumerate(is_learnt):
             marks[number // 4] |= int(learnt) << number % 4 * 2
+        for number in begins:
+            marks[number // 4] |= 2 << number % 4 * 2
         payload += bytes(marks)
     header = struct.pack("<8sIIQQQQQ", b"SLCTOKEN", version, 1, len(tokens), 256, fnv1a(payload), 0,
                          0)
@@ -88,6 +91,31 @@ def ways_to_offload_have_the_same_bits_and_so_does_a_resume(place):
     place.train("--json", output="half", steps=2, text=text).json()
     resumed = place.train("--resume", "--json", output="half", steps=4, text=text)
     require_equal(numbers(resumed)[1:], plain[1:], "validation and state of a resume")
+
+
+@test
+def documents_apart_have_the_same_bits_whichever_way_and_after_a_resume(place):
+    begins = sorted(random.Random(3).sample(range(TOKENS), TOKENS // 20))
+    text = write_tokens(place / "some.tok", text_of(place), uneven(), begins)
+    settings = {"text": text, "documents": "apart"}
+    plain = numbers(place.train("--json", output="plain", steps=4, **settings))
+    for number, way in enumerate(({"activations": "offload"}, {"activations": "recompute"},
+                                  {"device": "soft"})):
+        found = numbers(place.train("--json", output=f"way{number}", steps=4, **settings, **way))
+        require_equal(found, plain, f"losses, validation and state of {way}")
+    place.train("--json", output="half", steps=2, **settings).json()
+    resumed = place.train("--resume", "--json", output="half", steps=4, **settings)
+    require_equal(numbers(resumed)[1:], plain[1:], "validation and state of a resume")
+    together = numbers(place.train("--json", output="together", steps=4, text=text))
+    require(together != plain, "documents that are together have other numbers")
+
+
+@test
+def documents_apart_need_a_file_that_says_where_they_begin(place):
+    for text in (write_tokens(place / "plain.tok", text_of(place)), place / "text.txt"):
+        reply = place.train(text=text, documents="apart")
+        require_equal(reply.code, 2, "exit code")
+        require_words(reply.err, [text.name, "documents = apart", "--marks"], "the error")
 
 
 @test

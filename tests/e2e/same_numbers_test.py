@@ -205,6 +205,31 @@ def settings_give_the_same_numbers_for_a_bert_with_hidden_tokens_and_dropout(pla
     require_equal((first + rest, digest), found, "two steps and two more")
 
 
+T5_MODEL = """\
+family = "t5"
+layers = 3
+encoder_layers = 1
+hidden = 32
+heads = 4
+head_dim = 10
+ffn = 48
+sequence = 32
+vocabulary = 300
+"""
+
+
+@test
+def settings_give_the_same_numbers_for_a_t5_that_answers_spans(place):
+    (place / "t5.toml").write_text(T5_MODEL)
+    common = {"model": "t5.toml", "sentinel_token": 299, "validation_every": 2}
+    found = compare_all(place, pairwise(FAMILY_FACTORS, seed=9)[:6], common, steps=4)
+    require(found[0][0] > found[0][-1], f"nothing was learnt: {found[0]}")
+    first, _ = numbers(place.train("--json", "--steps", 2, output="pieces", **common))
+    rest, digest = numbers(place.train("--json", "--resume", "--steps", 4, output="pieces",
+                                       activations="offload", **common))
+    require_equal((first + rest, digest), found, "two steps and two more")
+
+
 @test
 def settings_give_the_same_numbers_in_fp32(place):
     factors = {**FACTORS, "parameter_tier": ["memory", "storage"], "overlap": ["off", "exact"]}

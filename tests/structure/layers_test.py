@@ -61,9 +61,10 @@ MAY_USE = {
     "core/model/gpt2": {"base", "core/model", "core/model/torch", "storage/io"},
     "core/model/bert": {"base", "core/model", "core/model/torch", "storage/io"},
     "core/model/llama": {"base", "core/model", "core/model/torch", "storage/io"},
+    "core/model/t5": {"base", "core/model", "core/model/torch", "storage/io"},
     "core/model/library": {"base", "storage/io", "core/model", "core/model/bert",
                            "core/model/gpt2",
-                           "core/model/llama", "core/model/torch"},
+                           "core/model/llama", "core/model/t5", "core/model/torch"},
     "core/activation": {"base", *STORAGE, "core/platform", "core/stages", "core/runtime",
                         "core/csd", "core/model"},
     "core/offload": OFFLOAD_MAY,
@@ -111,7 +112,7 @@ EXEMPT = ("tests/", "bench/")
 # A foreign library, its includes, and the folders that own it.
 FOREIGN_OWNERS = [
     ("libtorch", r"(torch|ATen|c10)/", {"core/model/torch", "core/model/bert", "core/model/gpt2",
-                                         "core/model/llama", "core/model/library",
+                                         "core/model/llama", "core/model/t5", "core/model/library",
                                          "soft/accelerator"}),
     ("SQLite", r"sqlite3\.h", {"storage/rundb"}),
     ("liburing", r"liburing(\.h|/)", {"storage/io"}),

@@ -14,6 +14,7 @@ extern const Architecture kBert;
 extern const Architecture kBloom;
 extern const Architecture kVit;
 extern const Architecture kLlama;
+extern const Architecture kT5;
 
 inline constexpr NumberKey kLayersKey = {"layers", kPlace<&ModelShape::layers>, 100'000};
 inline constexpr NumberKey kHiddenKey = {"hidden", kPlace<&ModelShape::hidden>, 1'000'000};

@@ -11,6 +11,7 @@
 #include "core/model/torch/attention.h"
 #include "core/model/torch/autograd.h"
 #include "core/model/torch/linear.h"
+#include "core/model/torch/position_table.h"
 
 namespace sluice::model {
 namespace {
@@ -31,25 +32,23 @@ at::Tensor layer_norm(const at::Tensor& x, const LayerViews& w, const std::strin
 }
 
 // Token rows plus position rows plus the row of segment 0.
-at::Tensor looked_up(const at::Tensor& tokens, const LayerViews& w, WindowShape window) {
-  const at::Tensor& table = w["word_embeddings.weight"];  // [vocabulary, hidden]
-  at::Tensor x = table.index_select(0, tokens);
+at::Tensor looked_up(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& places) {
+  at::Tensor x = w["word_embeddings.weight"].index_select(0, tokens);
   x.add_(w["token_type_embeddings.weight"][0]);
-  x.view({window.batch, window.sequence, table.size(1)})
-      .add_(w["position_embeddings.weight"].narrow(0, 0, window.sequence));
+  add_positions(x, w["position_embeddings.weight"], places);
   return x;
 }
 
-at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& places,
                  const ModelShape& shape) {
-  return layer_norm(looked_up(tokens, w, window), w, "LayerNorm", shape);
+  return layer_norm(looked_up(tokens, w, places), w, "LayerNorm", shape);
 }
 
 // The sum is looked up once more: it is cheaper than kept.
 std::vector<at::Tensor> embed_norm_backward(const at::Tensor& gradient, const at::Tensor& tokens,
-                                            const LayerViews& w, WindowShape window,
+                                            const LayerViews& w, const TokenPlaces& places,
                                             const ModelShape& shape) {
-  const at::Tensor sum = looked_up(tokens, w, window).set_requires_grad(true);
+  const at::Tensor sum = looked_up(tokens, w, places).set_requires_grad(true);
   const at::Tensor weight = w["LayerNorm.weight"].detach().set_requires_grad(true);
   const at::Tensor bias = w["LayerNorm.bias"].detach().set_requires_grad(true);
   const at::AutoGradMode watch(true);
@@ -68,10 +67,9 @@ void put_first_rows(const at::Tensor& sums, const at::Tensor& table, GradientWri
   }
 }
 
-void embed_backward(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
+void embed_backward(const at::Tensor& gradient, const LayerViews& w, const TokenPlaces& places,
                     GradientWriter& writer) {
-  const at::Tensor of_positions = gradient.view({window.batch, window.sequence, gradient.size(1)})
-                                      .sum({0}, /*keepdim=*/false, at::kFloat);
+  const at::Tensor of_positions = sum_by_position(gradient, places);
   put_first_rows(of_positions, w["position_embeddings.weight"], writer);
   put_first_rows(of_positions.sum(at::IntArrayRef{0}, /*keepdim=*/true),
                  w["token_type_embeddings.weight"], writer);
@@ -85,9 +83,10 @@ at::Tensor attended(const at::Tensor& x, const LayerViews& w, const LayerContext
   const DropPlace weights = context.drop_place(context.shape.dropout.attention, kDropWeights);
   const at::Tensor mixed =
       context.dropout.drops(weights)
-          ? dropped_attention(query, key, value, context.window, heads,
-                              /*looks_back_only=*/false, context.dropout, weights)
-          : grouped_attention(query, key, value, context.window, heads, heads, {}, Sees::all);
+          ? dropped_attention(query, key, value, context.window, heads, Sees::all,
+                              context.documents, context.dropout, weights)
+          : grouped_attention(query, key, value, context.window, heads, heads, {}, Sees::all,
+                              context.documents);
   return context.dropped(linear(mixed, w, "attention.output.dense"), kDropAttended);
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/model/torch/attention.h"
 #include "core/model/torch/linear.h"
+#include "core/model/torch/position_table.h"
 
 namespace sluice::model {
 namespace {
@@ -23,21 +24,18 @@ at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::T
 }
 
 // Token rows plus position rows.
-at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& places,
                  const ModelShape& /*shape*/) {
-  const at::Tensor& table = w["wte.weight"];  // [vocabulary, hidden]
-  at::Tensor x = table.index_select(0, tokens);
-  x.view({window.batch, window.sequence, table.size(1)})
-      .add_(w["wpe.weight"].narrow(0, 0, window.sequence));
+  at::Tensor x = w["wte.weight"].index_select(0, tokens);
+  add_positions(x, w["wpe.weight"], places);
   return x;
 }
 
-void embed_backward(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
+void embed_backward(const at::Tensor& gradient, const LayerViews& w, const TokenPlaces& places,
                     GradientWriter& writer) {
   const at::Tensor positions = writer.next(w["wpe.weight"].sizes());  // [sequence, hidden]
-  const at::Tensor used = positions.narrow(0, 0, window.sequence);
-  const at::Tensor sum = gradient.view({window.batch, window.sequence, gradient.size(1)})
-                             .sum({0}, /*keepdim=*/false, at::kFloat);
+  const at::Tensor used = positions.narrow(0, 0, places.window.sequence);
+  const at::Tensor sum = sum_by_position(gradient, places);
   if (writer.adds()) {
     used.add_(sum);
   } else {
@@ -54,10 +52,12 @@ at::Tensor conv1d(const at::Tensor& x, const LayerViews& w, const std::string& n
 at::Tensor attended(const at::Tensor& qkv, const LayerContext& context) {
   const std::int64_t heads = context.shape.heads;
   const DropPlace weights = context.drop_place(context.shape.dropout.attention, kDropWeights);
-  if (!context.dropout.drops(weights)) return attention(qkv, context.window, heads);
+  if (!context.dropout.drops(weights)) {
+    return attention(qkv, context.window, heads, context.documents);
+  }
   const std::vector<at::Tensor> parts = qkv.split(qkv.size(1) / 3, 1);
-  return dropped_attention(parts[0], parts[1], parts[2], context.window, heads,
-                           /*looks_back_only=*/true, context.dropout, weights);
+  return dropped_attention(parts[0], parts[1], parts[2], context.window, heads, Sees::back,
+                           context.documents, context.dropout, weights);
 }
 
 // c_attn's columns are query, key and value.

@@ -7,6 +7,7 @@
 #include "core/model/gpt2/gpt2.h"
 #include "core/model/head_chunk.h"
 #include "core/model/llama/llama.h"
+#include "core/model/t5/t5.h"
 #include "core/model/torch/check.h"
 #include "core/model/torch/devices.h"
 #include "core/model/torch/dtype.h"
@@ -23,6 +24,7 @@ namespace {
 const TorchArchitecture& torch_architecture_of(const ModelShape& shape) {
   if (shape.family == Family::llama) return kTorchLlama;
   if (shape.family == Family::bert) return kTorchBert;
+  if (shape.family == Family::t5) return kTorchT5;
   CHECK(shape.family == Family::gpt2);
   return kTorchGpt2;
 }
@@ -72,14 +74,15 @@ MemoryItems memory(const ModelShape& shape, const ModelOptions& options) {
 
 MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
                           const ModelOptions& options) {
-  MemoryItems items = torch_device_memory(shape.flat_layout(), options, opened.device);
+  MemoryItems items = torch_device_memory(shape, options, opened.device);
   const ComputeMemory bound = host_compute_memory(shape, options);
   items.push_back({"base weights (lora_rank)", bound.base_bytes});
   for (MemoryItem& item : compute_items(bound)) items.push_back(std::move(item));
   items.push_back(
-      {"pieces of the loss", launched_piece_bytes(std::min(options.batch * options.sequence,
-                                                           head_chunk_tokens(shape.vocabulary)),
-                                                  shape.vocabulary, opened.device)});
+      {"pieces of the loss",
+       launched_piece_bytes(std::min(options.batch * shape.target_sequence(options.sequence),
+                                     head_chunk_tokens(shape.vocabulary)),
+                            shape.vocabulary, opened.device)});
   return items;
 }
 
@@ -90,7 +93,7 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
   MemoryItems items = {
       {"program and libraries", bound.library_bytes + library_bytes_of(opened.device)},
       {"base weights (lora_rank)", bound.base_bytes},
-      {"tokens", options.micro_step_count * batch_bytes(options.batch * options.sequence)},
+      {"tokens", options.micro_step_count * batch_bytes(shape, options.batch, options.sequence)},
       {"activations on their way", bound.offloaded_bytes}};
   if (!computes_on_processor(opened.device)) return items;
   MemoryItem stand_in{"memory of the " + opened.description, 0};

@@ -24,7 +24,7 @@ std::vector<at::Tensor> constants(const ModelShape& shape, std::int64_t sequence
   return made;
 }
 
-at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, WindowShape /*window*/,
+at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& /*places*/,
                  const ModelShape& /*shape*/) {
   return w["embed_tokens.weight"].index_select(0, tokens);
 }
@@ -54,8 +54,9 @@ at::Tensor attended(const at::Tensor& x, const LayerViews& w, const LayerContext
   const at::Tensor query = turned_heads(x, w, "q", context);
   const at::Tensor key = turned_heads(x, w, "k", context);
   const at::Tensor value = linear(x, w, "self_attn.v_proj");
-  const at::Tensor mixed = grouped_attention(query, key, value, context.window, shape.heads,
-                                             shape.kv_heads, mask_of(context));
+  const at::Tensor mixed =
+      grouped_attention(query, key, value, context.window, shape.heads, shape.kv_heads,
+                        mask_of(context), Sees::back, context.documents);
   return linear(mixed, w, "self_attn.o_proj");
 }
 

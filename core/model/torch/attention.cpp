@@ -94,7 +94,13 @@ at::Tensor widened_attention(const at::Tensor& qkv, WindowShape window, std::int
   return WidenedAttention::apply(qkv, window.batch, window.sequence, heads);
 }
 
-at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads) {
+at::Tensor attention(const at::Tensor& qkv, WindowShape window, std::int64_t heads,
+                     const at::Tensor& documents) {
+  if (documents.defined()) {
+    const std::vector<at::Tensor> rows = qkv.split(qkv.size(1) / 3, 1);
+    return grouped_attention(rows[0], rows[1], rows[2], window, heads, heads, {}, Sees::back,
+                             documents);
+  }
   if (widens_products(qkv.scalar_type(), qkv.device()))
     return widened_attention(qkv, window, heads);
   const auto parts = query_key_value(qkv, window, heads);

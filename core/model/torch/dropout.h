@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/model/torch/attention.h"
 #include "core/model/window_shape.h"
 
 namespace sluice::model {
@@ -50,11 +51,12 @@ class Dropout {
   at::Tensor keys_;
 };
 
-// Attention as grouped_attention() with as many heads of keys as of queries, whose weights are
-// dropped. In fp32, some heads of a window at a time: dropped_weights.h says
+// Attention as grouped_attention() without a mask and as many heads of keys as of queries, whose
+// weights are dropped. In fp32, some heads of a window at a time: dropped_weights.h says
 // how many. Keeps for backward what attention keeps.
 at::Tensor dropped_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, WindowShape window, std::int64_t heads,
-                             bool looks_back_only, const Dropout& dropout, const DropPlace& place);
+                             Sees sees, const at::Tensor& documents, const Dropout& dropout,
+                             const DropPlace& place);
 
 }  // namespace sluice::model

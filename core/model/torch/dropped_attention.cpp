@@ -13,6 +13,7 @@
 
 #include "core/model/dropped_weights.h"
 #include "core/model/torch/attention_heads.h"
+#include "core/model/torch/document_mask.h"
 #include "core/model/torch/dropout.h"
 #include "core/model/torch/kept_drop.h"
 #include "core/model/window_shape.h"
@@ -26,7 +27,8 @@ using torch::autograd::variable_list;
 struct Call {
   WindowShape window;
   std::int64_t heads = 0;
-  bool looks_back_only = false;
+  Sees sees = Sees::back;
+  at::Tensor documents;  // not defined: they are together
   KeptDrop drop;
 
   void keep(AutogradContext* context) const {
@@ -34,14 +36,17 @@ struct Call {
     kept["batch"] = window.batch;
     kept["sequence"] = window.sequence;
     kept["heads"] = heads;
-    kept["looks_back_only"] = looks_back_only;
+    kept["sees_all"] = sees == Sees::all;
+    if (documents.defined()) kept["documents"] = documents;  // the model's, of no layer
     drop.keep(context);
   }
   static Call kept_in(AutogradContext* context) {
     auto& kept = context->saved_data;
+    const c10::IValue& documents = kept["documents"];
     return {{kept["batch"].toInt(), kept["sequence"].toInt()},
             kept["heads"].toInt(),
-            kept["looks_back_only"].toBool(),
+            kept["sees_all"].toBool() ? Sees::all : Sees::back,
+            documents.isTensor() ? documents.toTensor() : at::Tensor(),
             KeptDrop::kept_in(context)};
   }
 };
@@ -72,16 +77,21 @@ at::Tensor wide_piece_of(const at::Tensor& rows, const Call& call, const Piece& 
 }
 
 // Minus infinity where a token of that row does not see that column's.
-at::Tensor unseen(const Call& call, const at::Tensor& like) {
-  return at::full({call.window.sequence, call.window.sequence},
-                  -std::numeric_limits<float>::infinity(), like.options().dtype(at::kFloat))
-      .triu_(1);
+at::Tensor unseen(const Call& call, const Piece& piece, const at::TensorOptions& wide) {
+  const std::int64_t sequence = call.window.sequence;
+  if (call.documents.defined()) {
+    return document_mask(call.documents.narrow(0, piece.window * sequence, sequence), {}, call.sees,
+                         wide);
+  }
+  return at::full({sequence, sequence}, -std::numeric_limits<float>::infinity(), wide).triu_(1);
 }
 
-at::Tensor scores_of(const at::Tensor& query, const at::Tensor& key, const Call& call) {
+at::Tensor scores_of(const at::Tensor& query, const at::Tensor& key, const Call& call,
+                     const Piece& piece) {
   at::Tensor scores = query.matmul(key.transpose(1, 2));
   scores.mul_(1 / std::sqrt(static_cast<double>(query.size(2))));
-  if (call.looks_back_only) scores.add_(unseen(call, scores));
+  if (call.sees == Sees::back || call.documents.defined())
+    scores.add_(unseen(call, piece, scores.options()));
   return scores;
 }
 
@@ -104,8 +114,8 @@ struct DroppedAttention : torch::autograd::Function<DroppedAttention> {
     const at::Tensor log_sums = at::empty({call.window.batch, call.heads, call.window.sequence},
                                           query.options().dtype(at::kFloat));
     for_each_piece(call, [&](const Piece& piece) {
-      const at::Tensor scores =
-          scores_of(wide_piece_of(query, call, piece), wide_piece_of(key, call, piece), call);
+      const at::Tensor scores = scores_of(wide_piece_of(query, call, piece),
+                                          wide_piece_of(key, call, piece), call, piece);
       const at::Tensor sums = scores.logsumexp({-1}, /*keepdim=*/true);
       const at::Tensor weights = (scores - sums).exp_().mul_(factors_of(call, piece));
       piece_of(mixed, call, piece).copy_(weights.matmul(wide_piece_of(value, call, piece)));
@@ -132,7 +142,7 @@ struct DroppedAttention : torch::autograd::Function<DroppedAttention> {
       const at::Tensor gradient = wide_piece_of(gradients[0], call, piece);
       const at::Tensor sums =
           log_sums[piece.window].narrow(0, piece.first, piece.count).unsqueeze(-1);
-      const at::Tensor weights = scores_of(q, k, call).sub_(sums).exp_();
+      const at::Tensor weights = scores_of(q, k, call, piece).sub_(sums).exp_();
       const at::Tensor factors = factors_of(call, piece);
       piece_of(of_value, call, piece).copy_((weights * factors).transpose(1, 2).matmul(gradient));
       const at::Tensor row_sums =
@@ -154,9 +164,10 @@ struct DroppedAttention : torch::autograd::Function<DroppedAttention> {
 
 at::Tensor dropped_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, WindowShape window, std::int64_t heads,
-                             bool looks_back_only, const Dropout& dropout, const DropPlace& place) {
+                             Sees sees, const at::Tensor& documents, const Dropout& dropout,
+                             const DropPlace& place) {
   return DroppedAttention::apply(query, key, value,
-                                 Call{window, heads, looks_back_only, {dropout.keys(), place}});
+                                 Call{window, heads, sees, documents, {dropout.keys(), place}});
 }
 
 }  // namespace sluice::model

@@ -16,6 +16,7 @@
 #include "core/model/torch/attention.h"
 #include "core/model/torch/attention_heads.h"
 #include "core/model/torch/devices.h"
+#include "core/model/torch/document_mask.h"
 #include "core/model/torch/products.h"
 
 namespace sluice::model {
@@ -67,10 +68,15 @@ struct Groups {
 struct Mask {
   at::Tensor tensor;
   Sees sees = Sees::back;
-  bool is_given() const { return tensor.defined(); }
+  at::Tensor documents;
+  bool is_given() const { return tensor.defined() || documents.defined(); }
   bool is_causal() const { return !is_given() && sees == Sees::back; }
-  std::optional<at::Tensor> given() const {
-    return is_given() ? std::optional(tensor) : std::nullopt;
+  // The mask of window number `index`.
+  std::optional<at::Tensor> given(std::int64_t index, std::int64_t sequence,
+                                  const at::Tensor& like) const {
+    if (!documents.defined()) return is_given() ? std::optional(tensor) : std::nullopt;
+    return document_mask(documents.narrow(0, index * sequence, sequence), tensor, sees,
+                         like.options());
   }
 };
 
@@ -87,12 +93,14 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
     for (std::int64_t i = 0; i < batch; ++i) {
       const auto [out, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
           groups.queries(query, i), groups.keys(key, i), groups.keys(value, i), 0.0,
-          mask.is_causal(), mask.given());
+          mask.is_causal(), mask.given(i, sequence, query));
       groups.put_queries(out, mixed, i);
       log_sums[i].copy_(sums);
     }
     context->save_for_backward({query, key, value, mixed, log_sums});
-    if (mask.is_given()) context->saved_data["mask"] = mask.tensor;  // the model's, of no layer
+    // Both are the model's, of no layer.
+    if (mask.tensor.defined()) context->saved_data["mask"] = mask.tensor;
+    if (mask.documents.defined()) context->saved_data["documents"] = mask.documents;
     context->saved_data["sees_all"] = mask.sees == Sees::all;
     context->saved_data["sequence"] = sequence;
     context->saved_data["kv_heads"] = kv_heads;
@@ -111,14 +119,17 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
     const at::Tensor of_key = at::empty_like(key);
     const at::Tensor of_value = at::empty_like(value);
     const at::Tensor gradient = gradients[0].contiguous();
-    const c10::IValue& kept_mask = context->saved_data["mask"];
-    const Mask mask{kept_mask.isTensor() ? kept_mask.toTensor() : at::Tensor(),
-                    context->saved_data["sees_all"].toBool() ? Sees::all : Sees::back};
+    const auto kept = [&](const char* name) {
+      const c10::IValue& found = context->saved_data[name];
+      return found.isTensor() ? found.toTensor() : at::Tensor();
+    };
+    const Mask mask{kept("mask"), context->saved_data["sees_all"].toBool() ? Sees::all : Sees::back,
+                    kept("documents")};
     for (std::int64_t i = 0; i < groups.window.batch; ++i) {
       const auto [queries, keys, values] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
           groups.queries(gradient, i), groups.queries(query, i), groups.keys(key, i),
           groups.keys(value, i), groups.queries(mixed, i), log_sums[i], 0.0, mask.is_causal(),
-          mask.given());
+          mask.given(i, groups.window.sequence, query));
       groups.put_queries(queries, of_query, i);
       groups.put_keys(keys, of_key, i);
       groups.put_keys(values, of_value, i);
@@ -131,17 +142,23 @@ struct GroupedAttention : torch::autograd::Function<GroupedAttention> {
 
 at::Tensor grouped_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, WindowShape window, std::int64_t heads,
-                             std::int64_t kv_heads, const at::Tensor& whole_mask, Sees sees) {
-  Mask mask{{}, sees};
+                             std::int64_t kv_heads, const at::Tensor& whole_mask, Sees sees,
+                             const at::Tensor& documents) {
+  Mask mask{{}, sees, documents};
   if (whole_mask.defined())
     mask.tensor = whole_mask.narrow(0, 0, window.sequence).narrow(1, 0, window.sequence);
   if (computes_on_processor(query.device())) {
     return GroupedAttention::apply(query, key, value, mask, window.batch, window.sequence, heads,
                                    kv_heads);
   }
+  if (documents.defined()) {
+    return recomputed_attention(query, key, value, window, heads, kv_heads, mask.tensor, sees,
+                                documents);
+  }
   const at::Tensor mixed = at::scaled_dot_product_attention(
       as_heads(query, window, heads), as_heads(key, window, kv_heads),
-      as_heads(value, window, kv_heads), mask.given(), 0.0, mask.is_causal(), std::nullopt,
+      as_heads(value, window, kv_heads), mask.given(0, window.sequence, query), 0.0,
+      mask.is_causal(), std::nullopt,
       /*enable_gqa=*/kv_heads != heads);
   return as_rows(mixed, window);
 }

@@ -35,9 +35,9 @@ std::int64_t choose_token(std::span<const float> logits, double temperature, dou
 
 Status check_sampling(const SampleOptions& options, const ModelShape& shape) {
   if (!shape.is_causal()) {
-    return make_error(
-        ErrorCode::config,
-        "a text was asked of '{}', which answers hidden tokens and writes no next one", shape.name);
+    return make_error(ErrorCode::config,
+                      "a text was asked of '{}', which {} and writes no next one", shape.name,
+                      shape.has_decoder() ? "answers spans of a text" : "answers hidden tokens");
   }
   const auto is_there = [&](std::int64_t token) {
     return token >= 0 && token < options.written_tokens;
@@ -87,7 +87,10 @@ class StackModel::Text final : public TextWriter {
       if (index_of(layer) == 0) {
         x_ = embed(window);
       } else {
-        x_ = model_.run_layer(layer, x_, window, Dropout(), model_.host_views_);
+        const Dropout nothing_dropped;
+        x_ = model_.run_layer(layer, x_, model_.host_views_,
+                              {model_.shape_, window, model_.host_views_.constants,
+                               index_of(layer) - 1, nothing_dropped});
       }
       if (layer == model_.head()) add_token();
       return ok_status();
@@ -105,7 +108,7 @@ class StackModel::Text final : public TextWriter {
     std::vector<std::int64_t> padded(context.begin(), context.end());
     padded.resize(static_cast<std::size_t>(window.sequence));
     return model_.architecture_.embed(at::from_blob(padded.data(), {window.sequence}, at::kLong),
-                                      model_.host_views_.embedding(), window, model_.shape_);
+                                      model_.host_views_.embedding(), {window}, model_.shape_);
   }
 
   void add_token() {

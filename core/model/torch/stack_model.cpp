@@ -1,6 +1,7 @@
 #include "core/model/torch/stack_model.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/model/compute_device.h"
 #include "core/model/head_chunk.h"
 #include "core/model/torch/autograd.h"
 #include "core/model/torch/check.h"
@@ -45,14 +47,13 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       options_(options),
       layout_(shape.flat_layout()),
       parameters_(parameters),
-      device_(device),
       block_memory_{device, nullptr, parameters.bytes(), {}},
       host_views_(view_flat(layout_, parameters)),
       threads_(options.thread_count),
       output_gradient_({.vocabulary = shape.vocabulary,
                         .hidden = shape.hidden,
                         .like = parameters_on(device, options),
-                        .parts = head_is_one_product(shape.vocabulary, options)
+                        .parts = head_is_one_product(shape, options)
                                      ? OutputGradient::Parts::one
                                      : OutputGradient::Parts::several,
                         .waits = !shape.has_own_output_table() && !shape.has_adapters()}),
@@ -68,32 +69,41 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
   }
   for (const at::Tensor& constant : views_.constants)
     block_memory_.not_the_layers.push_back(constant.storage().unsafeGetStorageImpl());
+  if (shape.has_decoder()) two_stacks_.emplace(shape, options, parameters_on(device, options));
   if (pinned != nullptr) block_memory_.staging = &staging_.emplace(*pinned);
   for (int m = 0; m < options.micro_step_count; ++m) rooms_.push_back(make_room());
+  if (!two_stacks_) return;
+  for (const at::Tensor& tensor : two_stacks_->shared_tensors())
+    block_memory_.not_the_layers.push_back(tensor.storage().unsafeGetStorageImpl());
+  for (const Room& room : rooms_)
+    block_memory_.not_the_layers.push_back(room.encoded.storage().unsafeGetStorageImpl());
 }
 
 // To the device, once and for all: it stays there.
 void StackModel::take_base_along() {
   if (!shape_.has_adapters()) return;
-  const at::Tensor base = tensor_of(options_.base).to(device_);
+  const at::Tensor base = tensor_of(options_.base).to(block_memory_.device);
   views_.view_base(shape_.base_layout(), base, shape_.lora.scale());
   block_memory_.not_the_layers.push_back(base.storage().unsafeGetStorageImpl());
 }
 
 StackModel::Room StackModel::make_room() const {
-  const std::int64_t tokens = options_.batch * options_.sequence;
-  const at::TensorOptions on_device(device_);
-  const at::TensorOptions in_host_memory = at::TensorOptions().pinned_memory(!device_.is_cpu());
+  const at::TensorOptions on_device(block_memory_.device);
+  const at::TensorOptions in_host_memory =
+      at::TensorOptions().pinned_memory(!block_memory_.device.is_cpu());
   const auto place = [&](std::int64_t count, at::ScalarType dtype) {
     const at::Tensor host = at::empty({count}, in_host_memory.dtype(dtype));
-    return NumbersPlaces{host,
-                         device_.is_cpu() ? host : at::empty({count}, on_device.dtype(dtype))};
+    return NumbersPlaces{
+        host, block_memory_.device.is_cpu() ? host : at::empty({count}, on_device.dtype(dtype))};
   };
   Room room;
-  room.numbers = place(kBatchNumbers * tokens, at::kLong);
+  room.numbers = place(
+      batch_bytes(shape_, options_.batch, options_.sequence) / std::int64_t{sizeof(std::int64_t)},
+      at::kLong);
   const NumbersPlaces loss = place(1, at::kDouble);
   room.loss_in_host_memory = loss.in_host_memory;
   room.loss_sum = loss.on_device;
+  if (two_stacks_) room.encoded = two_stacks_->make_room();
   make_room_for_logits(room);
   return room;
 }
@@ -102,8 +112,9 @@ void StackModel::make_room_for_logits(Room& room) const {
   if (!keeps_logits()) {
     room.logits = at::Tensor();
   } else if (!room.logits.defined()) {
-    room.logits = at::empty({options_.batch * options_.sequence, shape_.vocabulary},
-                            parameters_on(device_, options_));
+    room.logits =
+        at::empty({options_.batch * shape_.target_sequence(options_.sequence), shape_.vocabulary},
+                  parameters_on(block_memory_.device, options_));
   }
 }
 
@@ -148,6 +159,21 @@ double StackModel::loss(int micro_step) const {
          micro.numbers.loss_divisor();
 }
 
+Status StackModel::check_targets(const TokenBatch& batch) const {
+  const bool has_decoder = shape_.has_decoder();
+  const std::int64_t most = has_decoder ? shape_.target_sequence(options_.sequence) : 0;
+  const std::int64_t wanted = has_decoder ? batch.batch * batch.target_sequence : 0;
+  if (batch.target_sequence <= most && (batch.target_sequence > 0) == has_decoder &&
+      std::ssize(batch.decoder_inputs) == wanted) {
+    return ok_status();
+  }
+  return make_error(
+      ErrorCode::config, "a batch of {} x {} targets and {} inputs of a decoder came to '{}', {}",
+      batch.batch, batch.target_sequence, batch.decoder_inputs.size(), shape_.name,
+      has_decoder ? fmt::format("whose decoder takes up to {} x {}", options_.batch, most)
+                  : "which has no decoder");
+}
+
 Status StackModel::check_batch(const TokenBatch& batch) const {
   if (batch.batch < 1 || batch.batch > options_.batch || batch.sequence < 1 ||
       batch.sequence > options_.sequence) {
@@ -155,16 +181,20 @@ Status StackModel::check_batch(const TokenBatch& batch) const {
                       "a batch of {} x {} tokens came to a model that was made for {} x {}",
                       batch.batch, batch.sequence, options_.batch, options_.sequence);
   }
-  const auto tokens = static_cast<std::size_t>(batch.batch * batch.sequence);
-  CHECK_EQ(batch.inputs.size(), tokens);
-  CHECK_EQ(batch.targets.size(), tokens);
+  RETURN_IF_ERROR(check_targets(batch));
+  CHECK_EQ(std::ssize(batch.inputs), batch.batch * batch.sequence);
+  CHECK_EQ(std::ssize(batch.targets), batch.batch * batch.target_columns());
+  CHECK(batch.document_begins.empty() || batch.document_begins.size() == batch.inputs.size());
   const auto is_known = [&](std::int32_t token) { return token >= 0 && token < shape_.vocabulary; };
   auto foreign = std::ranges::find_if_not(batch.inputs, is_known);
   if (foreign == batch.inputs.end()) {
     foreign = std::ranges::find_if_not(batch.targets, [&](std::int32_t token) {
       return token == kIgnoredTarget || is_known(token);
     });
-    if (foreign == batch.targets.end()) return ok_status();
+    if (foreign == batch.targets.end()) {
+      foreign = std::ranges::find_if_not(batch.decoder_inputs, is_known);
+      if (foreign == batch.decoder_inputs.end()) return ok_status();
+    }
   }
   return make_error(ErrorCode::config,
                     "token {} came to model '{}', whose vocabulary is {}; the data and the model "
@@ -176,6 +206,7 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   RETURN_IF_ERROR(check_batch(batch));
   MicroBatch micro;
   micro.window = {batch.batch, batch.sequence};
+  micro.targets = {batch.batch, batch.target_columns()};
   micro.use = use;
   micro.numbers.fill(batch, room(micro_step).numbers.in_host_memory);
   micro.numbers.look_at(room(micro_step).numbers.on_device);
@@ -183,22 +214,36 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
   const std::int64_t chunk = head_chunk_tokens(shape_.vocabulary);
-  for (std::int64_t first = 0; first < micro.window.tokens(); first += chunk) {
-    const std::int64_t count = std::min(chunk, micro.window.tokens() - first);
+  for (std::int64_t first = 0; first < micro.targets.tokens(); first += chunk) {
+    const std::int64_t count = std::min(chunk, micro.targets.tokens() - first);
     micro.head_chunks.push_back({first, count});
   }
   micro.logits = room(micro_step).logits;
   // A step that was given up may have left something; it goes.
   micro_batch(micro_step) = std::move(micro);
   output_gradient_.drop();
+  if (two_stacks_) two_stacks_->drop();
   return ok_status();
 }
 
-at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
-                                 const Dropout& dropout, const FlatViews& views) const {
+LayerContext StackModel::context_of(LayerId layer, const MicroBatch& micro) const {
+  LayerContext context{shape_,           micro.window,
+                       views_.constants, index_of(layer) - 1,
+                       micro.dropout,    micro.numbers.documents()};
+  if (!two_stacks_) return context;
+  context.bias = &two_stacks_->bias_of(layer);
+  if (!two_stacks_->is_of_decoder(layer)) return context;
+  context.window = micro.targets;
+  context.block -= shape_.stacks.encoder_layers;
+  context.encoded = &micro.border.encoded;
+  return context;
+}
+
+at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, const FlatViews& views,
+                                 const LayerContext& context) const {
   if (layer == head()) return architecture_.head(x, views.head(), shape_);
-  return architecture_.block(x, views.of(layer),
-                             {shape_, window, views.constants, index_of(layer) - 1, dropout});
+  const auto block = context.encoded != nullptr ? architecture_.decoder_block : architecture_.block;
+  return block(x, views.of(layer), context);
 }
 
 const at::Tensor& StackModel::output_table(const FlatViews& views) const {
@@ -233,17 +278,27 @@ void StackModel::launch_forward(LayerId layer, int micro_step) {
   if (index_of(layer) == 0) {
     forward_embedding(micro);
   } else {
+    if (two_stacks_ && two_stacks_->is_first_of_decoder(layer))
+      begin_decoder(micro, room(micro_step));
     forward_block(layer, micro);
   }
   if (layer == head()) forward_head(micro, rooms_[static_cast<std::size_t>(micro_step)].loss_sum);
   ++micro.next_layer;
 }
 
-void StackModel::forward_embedding(MicroBatch& micro) const {
+void StackModel::forward_embedding(MicroBatch& micro) {
   const at::NoGradGuard no_grad;
   const at::Tensor x =
-      architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.window, shape_);
+      architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.places(), shape_);
   micro.stream = micro.dropout.of_rows(x, embedding_drop_place());
+  if (two_stacks_) two_stacks_->make_biases(views_.embedding());
+}
+
+void StackModel::begin_decoder(MicroBatch& micro, const Room& room) const {
+  const at::NoGradGuard no_grad;
+  two_stacks_->cross(micro.border, micro.stream, views_.embedding(), room.encoded);
+  micro.stream = architecture_.embed(micro.numbers.decoder_inputs(), views_.embedding(),
+                                     {micro.targets}, shape_);
 }
 
 void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
@@ -255,7 +310,7 @@ void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
       micro.stream.detach().set_requires_grad(keeps && passes_gradient_on(layer));
   const bool leaves = is_training && is_offloaded(choice);
   const at::Tensor output = leaves ? run_watched(layer, input, micro)
-                                   : run_layer(layer, input, micro.window, micro.dropout, views_);
+                                   : run_layer(layer, input, views_, context_of(layer, micro));
   if (is_training) {
     KeptLayer& kept = micro.layers[static_cast<std::size_t>(index_of(layer))];
     kept.input = input;
@@ -273,7 +328,7 @@ at::Tensor StackModel::run_watched(LayerId layer, const at::Tensor& input,
   at::Tensor output;
   {
     const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor); });
-    output = run_layer(layer, input, micro.window, micro.dropout, views_);
+    output = run_layer(layer, input, views_, context_of(layer, micro));
   }
   if (layer == head() && !is_recomputed(choice_of(layer))) saved.note(output);
   CHECK(layer == head() || !saved.has(output));
@@ -287,7 +342,7 @@ void StackModel::forward_head(MicroBatch& micro, at::Tensor& loss_sum) const {
 }
 
 void StackModel::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const {
-  micro.log_sums = at::empty({micro.window.tokens()}, normed.options().dtype(at::kFloat));
+  micro.log_sums = at::empty({micro.targets.tokens()}, normed.options().dtype(at::kFloat));
   const Targets targets = micro.numbers.targets();
   loss_sum.zero_();
   for (const HeadChunk& chunk : micro.head_chunks) {
@@ -337,22 +392,28 @@ StackModel::KeptLayer StackModel::take_layer(LayerId layer, MicroBatch& micro) c
   if (is_recomputed(choice_of(layer))) {
     const at::AutoGradMode watch(true);
     kept.input.set_requires_grad(passes_gradient_on(layer));
-    kept.output = run_layer(layer, kept.input, micro.window, micro.dropout, views_);
+    kept.output = run_layer(layer, kept.input, views_, context_of(layer, micro));
   }
   return kept;
 }
 
 // Walks one layer's graph: its parameters' gradients to the caller, its input's to the layer below.
-void StackModel::propagate(LayerId layer, const KeptLayer& kept,
-                           std::span<const at::Tensor> parameters,
-                           const at::Tensor& output_gradient, MicroBatch& micro,
-                           GradientWriter& writer) const {
+std::vector<at::Tensor> StackModel::propagate(LayerId layer, const KeptLayer& kept,
+                                              std::span<const at::Tensor> parameters,
+                                              const at::Tensor& output_gradient, MicroBatch& micro,
+                                              GradientWriter& writer,
+                                              std::span<const at::Tensor> shared) const {
   std::vector<at::Tensor> wanted(parameters.begin(), parameters.end());
+  wanted.insert(wanted.end(), shared.begin(), shared.end());
   if (passes_gradient_on(layer)) wanted.push_back(kept.input);
-  const std::vector<at::Tensor> gradients = differentiate(kept.output, wanted, output_gradient);
+  std::vector<at::Tensor> gradients = differentiate(kept.output, wanted, output_gradient);
   const at::NoGradGuard no_grad;
-  if (passes_gradient_on(layer)) micro.stream_gradient = gradients.back();
+  if (passes_gradient_on(layer)) {
+    micro.stream_gradient = std::move(gradients.back());
+    gradients.pop_back();
+  }
   for (std::size_t i = 0; i < parameters.size(); ++i) writer.put(gradients[i]);
+  return {gradients.begin() + std::ssize(parameters), gradients.end()};
 }
 
 void StackModel::backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer) {
@@ -388,11 +449,19 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
   if (has_output_bias()) writer.put(bias_gradient);
 }
 
-void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const {
+void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) {
   CHECK(micro.stream_gradient.defined());
   const KeptLayer kept = take_layer(layer, micro);
   const at::Tensor output_gradient = std::exchange(micro.stream_gradient, at::Tensor());
-  propagate(layer, kept, views_.of(layer).in_flat_order(), output_gradient, micro, writer);
+  std::vector<at::Tensor> shared;
+  if (two_stacks_) shared = two_stacks_->read_by(layer, micro.border);
+  const std::vector<at::Tensor> of_shared = propagate(layer, kept, views_.of(layer).in_flat_order(),
+                                                      output_gradient, micro, writer, shared);
+  if (!two_stacks_) return;
+  two_stacks_->add(layer, of_shared, micro.border);
+  if (!two_stacks_->is_first_of_decoder(layer)) return;
+  micro.border.lookup_gradient = std::exchange(micro.stream_gradient, at::Tensor());
+  micro.stream_gradient = two_stacks_->cross_back(micro.border, views_.embedding());
 }
 
 void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
@@ -400,15 +469,18 @@ void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {
   const at::NoGradGuard no_grad;
   at::Tensor x_gradient = micro.dropout.of_rows(std::exchange(micro.stream_gradient, at::Tensor()),
                                                 embedding_drop_place());
+  if (two_stacks_)
+    x_gradient = at::cat({x_gradient, std::exchange(micro.border.lookup_gradient, at::Tensor())});
   std::vector<at::Tensor> of_norm;
   if (architecture_.embed_norm_backward != nullptr) {
     of_norm = architecture_.embed_norm_backward(x_gradient, micro.numbers.inputs(),
-                                                views_.embedding(), micro.window, shape_);
+                                                views_.embedding(), micro.places(), shape_);
     x_gradient = std::exchange(of_norm.front(), at::Tensor());
   }
   output_gradient_.put_tied(micro.numbers, x_gradient, writer);
+  if (two_stacks_) two_stacks_->put(writer);
   if (architecture_.embed_backward != nullptr)
-    architecture_.embed_backward(x_gradient, views_.embedding(), micro.window, writer);
+    architecture_.embed_backward(x_gradient, views_.embedding(), micro.places(), writer);
   for (std::size_t i = 1; i < of_norm.size(); ++i) writer.put(of_norm[i]);
 }
 

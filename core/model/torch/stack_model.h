@@ -30,6 +30,7 @@
 #include "core/model/torch/saved_blocks.h"
 #include "core/model/torch/torch_architecture.h"
 #include "core/model/torch/torch_layers.h"
+#include "core/model/torch/two_stacks.h"
 
 namespace sluice::model {
 
@@ -87,11 +88,15 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     NumbersPlaces numbers;
     // All tokens' logits; undefined where the head is recomputed.
     at::Tensor logits;
+    at::Tensor encoded;              // of two stacks: TwoStacks::make_room()
     at::Tensor loss_in_host_memory;  // fp64, as the next
     at::Tensor loss_sum;
   };
   struct MicroBatch {
+    TokenPlaces places() const { return {window, numbers.document_pieces()}; }
+
     WindowShape window;
+    WindowShape targets;  // as `window`, but for two stacks
     BatchUse use = BatchUse::training;
     BatchNumbers numbers;
     Dropout dropout;
@@ -104,6 +109,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     at::Tensor log_sums;          // of the logits, one a token
     at::Tensor stream;            // the last layer's output, cut off from its graph
     at::Tensor stream_gradient;   // of the last layer that went backward, with respect to its input
+    StackBorder border;           // of two stacks
     std::int32_t next_layer = 0;  // that may go forward; layer count once all have
   };
 
@@ -118,13 +124,15 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   bool keeps_logits() const { return !is_recomputed(choice_of(head())); }
   LayerId head() const { return LayerId{layout_.layer_count() - 1}; }
   Status check_batch(const TokenBatch& batch) const;
+  Status check_targets(const TokenBatch& batch) const;
   MicroBatch& micro_batch(int micro_step);
   const Room& room(int micro_step) const;
   Room make_room() const;
   void make_room_for_logits(Room& room) const;
 
-  at::Tensor run_layer(LayerId layer, const at::Tensor& x, WindowShape window,
-                       const Dropout& dropout, const FlatViews& views) const;
+  LayerContext context_of(LayerId layer, const MicroBatch& micro) const;
+  at::Tensor run_layer(LayerId layer, const at::Tensor& x, const FlatViews& views,
+                       const LayerContext& context) const;
   DropPlace embedding_drop_place() const { return {.share = shape_.dropout.embedding}; }
   bool has_own_output_table() const { return shape_.has_own_output_table(); }
   bool has_output_bias() const { return architecture_.output_bias != nullptr; }
@@ -134,19 +142,23 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
 
   // Loss of the head's rows, summed over the tokens.
   void sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const;
-  void forward_embedding(MicroBatch& micro) const;
+  void forward_embedding(MicroBatch& micro);
+  void begin_decoder(MicroBatch& micro, const Room& room) const;
   void forward_block(LayerId layer, MicroBatch& micro) const;
   at::Tensor run_watched(LayerId layer, const at::Tensor& input, MicroBatch& micro) const;
   template <typename Function>
   auto at_blocks(LayerId layer, int micro_step, Function&& function);
   void forward_head(MicroBatch& micro, at::Tensor& loss_sum) const;
   void backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer);
-  void backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer) const;
+  void backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer);
   void backward_embedding(MicroBatch& micro, GradientWriter& writer);
   KeptLayer take_layer(LayerId layer, MicroBatch& micro) const;
-  void propagate(LayerId layer, const KeptLayer& kept, std::span<const at::Tensor> parameters,
-                 const at::Tensor& output_gradient, MicroBatch& micro,
-                 GradientWriter& writer) const;
+  // `shared`: tensors besides that the layer's graph reads. Their gradients.
+  std::vector<at::Tensor> propagate(LayerId layer, const KeptLayer& kept,
+                                    std::span<const at::Tensor> parameters,
+                                    const at::Tensor& output_gradient, MicroBatch& micro,
+                                    GradientWriter& writer,
+                                    std::span<const at::Tensor> shared = {}) const;
 
   class Text;
 
@@ -155,13 +167,13 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   ModelOptions options_;
   FlatLayout layout_;  // of what is trained
   ParameterSpan parameters_;
-  at::Device device_;
   std::optional<StagingMemory> staging_;  // beside a device
   BlockMemory block_memory_;
   FlatViews host_views_;
   FlatViews views_;  // where it computes: the same in host memory
   ComputeThreads threads_;
   OutputGradient output_gradient_;
+  std::optional<TwoStacks> two_stacks_;
   std::vector<Room> rooms_;
   std::vector<MicroBatch> micro_batches_;
 };

@@ -18,6 +18,8 @@
 
 namespace sluice::model {
 
+struct PositionBias;
+
 // The context that a layer is computed in, beside its input and its parameters.
 struct LayerContext {
   const ModelShape& shape;
@@ -25,6 +27,11 @@ struct LayerContext {
   const std::vector<at::Tensor>& constants;  // TorchArchitecture::constants
   std::int64_t block = 0;                    // 0: the first
   const Dropout& dropout;
+  at::Tensor documents = {};  // BatchNumbers::documents()
+  // Null, but for a model with two stacks (two_stacks.h); the encoder's output is a decoder's
+  // alone.
+  const PositionBias* bias = nullptr;
+  const at::Tensor* encoded = nullptr;
 
   // A place of the layer where values are dropped; `in_layer` tells its places apart.
   DropPlace drop_place(double share, std::uint32_t in_layer) const {
@@ -50,20 +57,23 @@ struct TorchArchitecture {
                                        const at::TensorOptions& like) = nullptr;
   // (batch * sequence, hidden) from batch * sequence token numbers. What ModelShape::dropout drops
   // of it is dropped behind this.
-  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, WindowShape window,
+  at::Tensor (*embed)(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& places,
                       const ModelShape& shape);
   // The gradients of the sum of what was looked up and of the norm behind it, whose tensors are the
   // embedding's last, from that of the embedding's result. Null: there is no norm.
   std::vector<at::Tensor> (*embed_norm_backward)(const at::Tensor& gradient,
                                                  const at::Tensor& tokens, const LayerViews& w,
-                                                 WindowShape window,
+                                                 const TokenPlaces& places,
                                                  const ModelShape& shape) = nullptr;
   // The gradients of the embedding's tensors behind the token table, but for a norm's, in flat
   // order, from that of the sum. Null: there are none.
-  void (*embed_backward)(const at::Tensor& gradient, const LayerViews& w, WindowShape window,
+  void (*embed_backward)(const at::Tensor& gradient, const LayerViews& w, const TokenPlaces& places,
                          GradientWriter& writer) = nullptr;
   // x and the result are (batch * sequence, hidden).
   at::Tensor (*block)(const at::Tensor& x, const LayerViews& w, const LayerContext& context);
+  // A block of the second stack. Null: there is one stack.
+  at::Tensor (*decoder_block)(const at::Tensor& x, const LayerViews& w,
+                              const LayerContext& context) = nullptr;
   // The rows whose products with the output table are the logits.
   at::Tensor (*head)(const at::Tensor& x, const LayerViews& w, const ModelShape& shape);
 };

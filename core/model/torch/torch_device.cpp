@@ -48,9 +48,9 @@ std::int64_t gradient_element_bytes(const ModelOptions& options) {
 
 }  // namespace
 
-MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& options,
+MemoryItems torch_device_memory(const ModelShape& shape, const ModelOptions& options,
                                 at::Device device) {
-  const std::int64_t tokens = options.batch * options.sequence;
+  const FlatLayout layout = shape.flat_layout();
   // Forward and backward are launched by a thread each.
   const std::int64_t widened =
       widens_products(dtype_of(options.compute), device) ? 2 * kWidenedBytes : 0;
@@ -61,7 +61,7 @@ MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& op
       {"parameters of 2 layers", 2 * (largest_after_first(layout) * element_bytes + kLineBytes)},
       {"gradients of 2 layers",
        2 * (layout.largest_layer_elements() * gradient_element_bytes(options) + kLineBytes)},
-      {"tokens", options.micro_step_count * batch_bytes(tokens)},
+      {"tokens", options.micro_step_count * batch_bytes(shape, options.batch, options.sequence)},
       {"pieces of widened products", widened},
       {"workspaces of products", own.workspace_bytes},
       {"segments that are not full", own.segment_bytes}};

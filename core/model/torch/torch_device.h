@@ -24,7 +24,7 @@
 namespace sluice::model {
 
 // The memory that a device holds beside that for computing the model.
-MemoryItems torch_device_memory(const FlatLayout& layout, const ModelOptions& options,
+MemoryItems torch_device_memory(const ModelShape& shape, const ModelOptions& options,
                                 at::Device device);
 
 class TorchDevice final : public ComputeDevice {

@@ -37,7 +37,7 @@ inline std::string sluice_tokens(TokenHeader header, const std::string& payload)
 }
 
 inline std::string sluice_tokens(const std::vector<std::uint32_t>& tokens, std::uint32_t width,
-                                 std::uint64_t vocabulary) {
+                                 std::uint32_t vocabulary) {
   TokenHeader header;
   header.version = width == 4 ? 2 : 1;
   header.bytes_per_token = width;
@@ -46,11 +46,13 @@ inline std::string sluice_tokens(const std::vector<std::uint32_t>& tokens, std::
   return sluice_tokens(header, payload_of(tokens, width));
 }
 
-// Version 3; a mark of 0..3 for each token.
+// Version 3, or 4 with windows; a mark of 0..3 for each token.
 inline std::string marked_tokens(const std::vector<std::uint32_t>& tokens, std::uint32_t width,
-                                 std::uint64_t vocabulary, const std::vector<std::uint8_t>& marks) {
+                                 std::uint32_t vocabulary, const std::vector<std::uint8_t>& marks,
+                                 std::uint32_t window_tokens = 0) {
   TokenHeader header;
-  header.version = 3;
+  header.version = window_tokens > 0 ? 4 : 3;
+  header.window_tokens = window_tokens;
   header.bytes_per_token = width;
   header.token_count = tokens.size();
   header.vocabulary = vocabulary;

@@ -135,6 +135,98 @@ TEST_CASE("a target is a learnt token: the next one, or a hidden one itself") {
   CHECK(*sampler.train_divisor(6, 1) == static_cast<double>(batch.counted));
 }
 
+// Tokens 0, 1, 2, ... that are all learnt, of which every tenth begins a document.
+TokenFile file_of_documents(const TemporaryFolder& folder) {
+  std::vector<std::uint32_t> tokens;
+  std::vector<std::uint8_t> marks;
+  for (std::uint32_t i = 0; i < 2'000; ++i) {
+    tokens.push_back(i);
+    marks.push_back(i % 10 == 0 ? kLearnt | kDocumentBegins : kLearnt);
+  }
+  write_file(folder / "documents.tok", marked_tokens(tokens, 2, 2'000, marks));
+  return std::move(*TokenFile::open(folder / "documents.tok"));
+}
+
+TEST_CASE("apart, a token knows where its document begins, and the first of one is no target") {
+  const TemporaryFolder folder;
+  const TokenFile file = file_of_documents(folder);
+  SamplerOptions options{.batch = 2, .sequence = 32, .documents = model::Documents::apart};
+  Sampler sampler = *Sampler::make(&file, options);
+  const Result<model::TokenBatch> batch = sampler.train_batch(6);
+  REQUIRE(batch.ok());
+  REQUIRE(batch->document_begins.size() == batch->inputs.size());
+  for (std::int32_t i = 0; i < std::ssize(batch->inputs); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::int32_t token = batch->inputs[at], column = i % 32;
+    CHECK(batch->document_begins[at] == std::max(0, column - token % 10));
+    CHECK(batch->targets[at] == (token % 10 == 9 ? kIgnoredTarget : token + 1));
+  }
+  CHECK(*sampler.train_divisor(6, 1) == static_cast<double>(batch->counted_targets()));
+
+  options.documents = model::Documents::together;
+  Sampler together = *Sampler::make(&file, options);
+  const Result<model::TokenBatch> whole = together.train_batch(6);
+  REQUIRE(whole.ok());
+  CHECK(whole->document_begins.empty());
+  CHECK(whole->counted_targets() == 64);
+}
+
+// Tokens 0, 1, 2, ... in windows of 10, all learnt but for the last 3 of each.
+TokenFile packed_file(const TemporaryFolder& folder, std::uint32_t windows) {
+  std::vector<std::uint32_t> tokens;
+  std::vector<std::uint8_t> marks;
+  for (std::uint32_t i = 0; i < 10 * windows; ++i) {
+    tokens.push_back(i);
+    marks.push_back(i % 10 < 7 ? kLearnt : 0);
+    if (i % 10 == 0 || i % 10 == 7) marks.back() |= kDocumentBegins;
+  }
+  write_file(folder / "packed.tok", marked_tokens(tokens, 2, 10 * windows, marks, 10));
+  return std::move(*TokenFile::open(folder / "packed.tok"));
+}
+
+TEST_CASE("a packed file is read window by window, whole ones for training and validation") {
+  const TemporaryFolder folder;
+  const TokenFile file = packed_file(folder, 25);
+  const SamplerOptions options{.batch = 1, .sequence = 10, .validation_fraction = 0.2};
+  Sampler sampler = *Sampler::make(&file, options);
+  REQUIRE(sampler.validation_batch_count() == 5);
+  std::set<std::int32_t> seen;
+  const auto see = [&](const Result<model::TokenBatch>& batch) {
+    REQUIRE(batch.ok());
+    const std::int32_t first = batch->inputs[0];
+    REQUIRE(first % 10 == 0);
+    for (std::int32_t i = 0; i < 10; ++i) {
+      CHECK(batch->inputs[static_cast<std::size_t>(i)] == first + i);
+      CHECK(batch->targets[static_cast<std::size_t>(i)] ==
+            (i < 6 ? first + i + 1 : kIgnoredTarget));
+    }
+    seen.insert(first);
+  };
+  for (std::uint64_t position = 0; position < 20; ++position) see(sampler.train_batch(position));
+  CHECK(seen.size() == 20);
+  CHECK(*seen.rbegin() == 190);
+  for (std::int64_t i = 0; i < 5; ++i) see(sampler.validation_batch(i));
+  CHECK(seen.size() == 25);
+  CHECK(*sampler.train_divisor(0, 20) == 6);
+}
+
+TEST_CASE("a packed file is refused with another sequence, and with too few windows") {
+  const TemporaryFolder folder;
+  const TokenFile file = packed_file(folder, 19);
+  const auto refusal = [&](const SamplerOptions& options) {
+    const Result<Sampler> made = Sampler::make(&file, options);
+    REQUIRE_FALSE(made.ok());
+    CHECK(made.error().code() == ErrorCode::config);
+    return made.error().message();
+  };
+  CHECK_THAT(refusal({.batch = 1, .sequence = 9}),
+             Catch::Matchers::Contains("packed into windows of 10 tokens") &&
+                 Catch::Matchers::Contains("set sequence = 10") && Catch::Contains("--pack 9"));
+  CHECK_THAT(
+      refusal({.batch = 1, .sequence = 10, .validation_fraction = 0.05}),
+      Catch::Matchers::Contains("19 packed windows are too few") && Catch::Contains("at least 20"));
+}
+
 TEST_CASE("the divisor is what a batch has of targets in the mean") {
   const RandomText tokens(4'000);
   Sampler sampler = tokens.sampler(3, kHidden);

@@ -133,7 +133,7 @@ TEST_CASE("tokens of 4 bytes that are no signed number are refused") {
   write_file(folder / "a.bin", llmc_tokens({1, 0x80000000u, 2}, 4));
   CHECK_THAT(refusal(folder / "a.bin").message(),
              Contains("token 1, at offset 1028, is 2147483648"));
-  write_file(folder / "b.tok", sluice_tokens({1}, 4, (std::uint64_t{1} << 31) + 1));
+  write_file(folder / "b.tok", sluice_tokens({1}, 4, (std::uint32_t{1} << 31) + 1));
   CHECK_THAT(refusal(folder / "b.tok").message(), Contains("vocabulary of 2147483649"));
 }
 
@@ -145,9 +145,29 @@ TEST_CASE("4 bytes a token are of version 2") {
   header.vocabulary = 100;
   write_file(folder / "a.tok", sluice_tokens(header, std::string(4, '\0')));
   CHECK_THAT(refusal(folder / "a.tok").message(), Contains("from version 2 on 4"));
-  header.version = 4;
+  header.version = 5;
   write_file(folder / "a.tok", sluice_tokens(header, std::string(4, '\0')));
   CHECK(refusal(folder / "a.tok").code() == ErrorCode::unsupported);
+}
+
+TEST_CASE("windows are of version 4, and tokens are whole ones") {
+  const TemporaryFolder folder;
+  const std::vector<std::uint8_t> marks(6, 1);
+  const auto bytes_with = [&](std::uint32_t version, std::uint32_t window_tokens) {
+    const std::string bytes = marked_tokens({1, 2, 3, 4, 5, 6}, 2, 7, marks, 3);
+    TokenHeader header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    header.version = version;
+    header.window_tokens = window_tokens;
+    return sluice_tokens(header, bytes.substr(sizeof header));
+  };
+  write_file(folder / "a.tok", bytes_with(4, 3));
+  CHECK(opened(folder / "a.tok")->window_tokens() == 3);
+  for (const auto& [version, window_tokens] : {std::pair{4u, 0u}, {4u, 4u}, {4u, 7u}, {3u, 3u}}) {
+    write_file(folder / "a.tok", bytes_with(version, window_tokens));
+    CHECK_THAT(refusal(folder / "a.tok").message(),
+               Contains(fmt::format("windows of {} tokens (offset 28)", window_tokens)));
+  }
 }
 
 TEST_CASE("llm.c's files are refused where header and size do not agree") {

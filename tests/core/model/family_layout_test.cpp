@@ -182,6 +182,51 @@ TEST_CASE("a llama with keys of its own holds the tensors of Qwen2 and Qwen3 as 
   CHECK(tensors_of(shape, 2) == Lines{"norm.weight [12]"});
 }
 
+TEST_CASE("T5's layers hold the tensors of T5ForConditionalGeneration, of both versions") {
+  ModelShape shape = small_shapes()[static_cast<std::size_t>(Family::t5)];
+  CHECK(tensors_of(shape, 0) ==
+        Lines{"shared.weight [11, 8]",
+              "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight [12, 2]",
+              "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight [12, 2]",
+              "encoder.final_layer_norm.weight [8]"});
+  CHECK(tensors_of(shape, 1) == Lines{"encoder.block.0.layer.0.SelfAttention.q.weight [10, 8]",
+                                      "encoder.block.0.layer.0.SelfAttention.k.weight [10, 8]",
+                                      "encoder.block.0.layer.0.SelfAttention.v.weight [10, 8]",
+                                      "encoder.block.0.layer.0.SelfAttention.o.weight [8, 10]",
+                                      "encoder.block.0.layer.0.layer_norm.weight [8]",
+                                      "encoder.block.0.layer.1.DenseReluDense.wi.weight [20, 8]",
+                                      "encoder.block.0.layer.1.DenseReluDense.wo.weight [8, 20]",
+                                      "encoder.block.0.layer.1.layer_norm.weight [8]"});
+  CHECK(tensors_of(shape, 4) == Lines{"decoder.final_layer_norm.weight [8]"});
+  shape.tied_tables = false;
+  shape.stacks.gated_mlp = true;
+  CHECK(tensors_of(shape, 3) == Lines{"decoder.block.1.layer.0.SelfAttention.q.weight [10, 8]",
+                                      "decoder.block.1.layer.0.SelfAttention.k.weight [10, 8]",
+                                      "decoder.block.1.layer.0.SelfAttention.v.weight [10, 8]",
+                                      "decoder.block.1.layer.0.SelfAttention.o.weight [8, 10]",
+                                      "decoder.block.1.layer.0.layer_norm.weight [8]",
+                                      "decoder.block.1.layer.1.EncDecAttention.q.weight [10, 8]",
+                                      "decoder.block.1.layer.1.EncDecAttention.k.weight [10, 8]",
+                                      "decoder.block.1.layer.1.EncDecAttention.v.weight [10, 8]",
+                                      "decoder.block.1.layer.1.EncDecAttention.o.weight [8, 10]",
+                                      "decoder.block.1.layer.1.layer_norm.weight [8]",
+                                      "decoder.block.1.layer.2.DenseReluDense.wi_0.weight [20, 8]",
+                                      "decoder.block.1.layer.2.DenseReluDense.wi_1.weight [20, 8]",
+                                      "decoder.block.1.layer.2.DenseReluDense.wo.weight [8, 20]",
+                                      "decoder.block.1.layer.2.layer_norm.weight [8]"});
+  CHECK(tensors_of(shape, 4) ==
+        Lines{"decoder.final_layer_norm.weight [8]", "lm_head.weight [11, 8]"});
+}
+
+ModelShape t5(std::int64_t blocks, std::int64_t hidden, std::int64_t heads, std::int64_t ffn) {
+  ModelShape shape{"t5", 2 * blocks, hidden, heads, 512, 32128, Family::t5};
+  shape.stacks.encoder_layers = blocks;
+  shape.head_dim = 64;
+  shape.ffn = ffn;
+  shape.tied_tables = true;
+  return shape;
+}
+
 TEST_CASE("each family has the published number of parameters") {
   // google-bert/bert-{base,large}-uncased: the whole checkpoint, and BertModel.
   CHECK(parameters(bert(12, 768, 12)) == 110'106'428);
@@ -217,6 +262,17 @@ TEST_CASE("each family has the published number of parameters") {
   normed.tied_tables = true;
   normed.qk_norm = true;
   CHECK(parameters(normed) == 596'049'920);
+  // google-t5/t5-small and -base, google/t5-v1_1-small and -base.
+  CHECK(parameters(t5(6, 512, 8, 2048)) == 60'506'624);
+  CHECK(parameters(t5(12, 768, 12, 3072)) == 222'903'552);
+  ModelShape later = t5(8, 512, 6, 1024);
+  later.tied_tables = false;
+  later.stacks.gated_mlp = true;
+  CHECK(parameters(later) == 76'961'152);
+  later = t5(12, 768, 12, 2048);
+  later.tied_tables = false;
+  later.stacks.gated_mlp = true;
+  CHECK(parameters(later) == 247'577'856);
 }
 
 TEST_CASE("states of GPT-2 that exist stay theirs: its fingerprints do not change") {

@@ -79,6 +79,29 @@ Count llama(const ModelShape& m, std::int64_t sequence) {
           product(tokens, m.hidden, m.vocabulary)};
 }
 
+struct T5Count {
+  std::int64_t encoder_block;
+  std::int64_t decoder_block;
+  std::int64_t head;
+};
+
+// Scores of all pairs of a query and a key, and the values that they weigh.
+std::int64_t pairs(const ModelShape& m, std::int64_t queries, std::int64_t keys) {
+  return kBatch * m.heads * 2 * product(queries, m.head_dim, keys);
+}
+
+T5Count t5(const ModelShape& m, std::int64_t sequence) {
+  const std::int64_t targets = m.target_sequence(sequence);
+  const std::int64_t width = m.heads * m.head_dim;
+  const std::int64_t of_source = product(kBatch * sequence, m.hidden, width);
+  const std::int64_t of_targets = product(kBatch * targets, m.hidden, width);
+  const std::int64_t wide = (m.stacks.gated_mlp ? 3 : 2) * product(kBatch, m.hidden, m.ffn);
+  return {4 * of_source + pairs(m, sequence, sequence) + sequence * wide,
+          6 * of_targets + 2 * of_source + pairs(m, targets, targets) +
+              pairs(m, targets, sequence) + targets * wide,
+          product(kBatch * targets, m.hidden, m.vocabulary)};
+}
+
 Count count(const ModelShape& m, std::int64_t sequence) {
   if (m.family == Family::vit) return vit(m);
   if (m.family == Family::llama) return llama(m, sequence);
@@ -97,6 +120,7 @@ double total_flop(const ModelShape& shape) {
 
 TEST_CASE("forward is the sum of the matrix products, two operations a multiply-add") {
   for (const ModelShape& shape : small_shapes()) {
+    if (shape.has_decoder()) continue;
     const std::int64_t sequence = shape.family == Family::vit ? shape.sequence : 14;
     const auto flop = [&](std::int32_t layer) {
       return forward_flop(shape, LayerId{layer}, kBatch, sequence);
@@ -107,6 +131,21 @@ TEST_CASE("forward is the sum of the matrix products, two operations a multiply-
     for (std::int32_t block = 1; block <= shape.layers; ++block) {
       CHECK(flop(block) == static_cast<double>(2 * expected.block));
     }
+    CHECK(flop(4) == static_cast<double>(2 * expected.head));
+  }
+}
+
+TEST_CASE("an encoder's forward is of its source, a decoder's of its targets and their source") {
+  for (const ModelShape& shape : small_shapes()) {
+    if (!shape.has_decoder()) continue;
+    const auto flop = [&](std::int32_t layer) {
+      return forward_flop(shape, LayerId{layer}, kBatch, 29);
+    };
+    const T5Count expected = t5(shape, 29);
+    CHECK(flop(0) == 0);
+    CHECK(flop(1) == static_cast<double>(2 * expected.encoder_block));
+    CHECK(flop(2) == static_cast<double>(2 * expected.decoder_block));
+    CHECK(flop(3) == flop(2));
     CHECK(flop(4) == static_cast<double>(2 * expected.head));
   }
 }

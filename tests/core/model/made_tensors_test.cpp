@@ -89,7 +89,7 @@ TEST_CASE("fewer heads of keys and values keep less, wide heads and their norms 
 
 TEST_CASE("bert, bloom and vit keep GPT-2's widths; bert's head and the embeddings' norms more") {
   for (const ModelShape& shape : small_shapes()) {
-    if (shape.family == Family::llama) continue;
+    if (shape.family == Family::llama || shape.family == Family::t5) continue;
     INFO(family_name(shape.family));
     CHECK(needed_bytes(block_made(shape), ParameterKind::bf16) == 18 * 8 * 2 + 4 * 2 + 2 * 4);
     const bool is_bert = shape.family == Family::bert;
@@ -98,6 +98,24 @@ TEST_CASE("bert, bloom and vit keep GPT-2's widths; bert's head and the embeddin
     CHECK(needed_bytes(embedding_made(shape), ParameterKind::bf16) ==
           (has_norm ? 2 * 8 * 2 + 2 * 2 : 0));
   }
+}
+
+TEST_CASE("a block of T5 keeps as many queries as it has rows, and keys of the source besides") {
+  ModelShape shape = small_shapes()[static_cast<std::size_t>(Family::t5)];  // 8, heads 2 x 5
+  const Architecture& rows = architecture_of(shape);
+  const auto bytes_of = [&shape](const LayerKind& kind, LayerTokens tokens) {
+    return needed_bytes(kind.made(shape), ParameterKind::bf16, tokens);
+  };
+  // Input, two of a norm, the stream in the middle, and two of the second norm; query, key, value
+  // and the result; relu's.
+  const std::int64_t encoder = (6 * 8 + 4 * 10 + 20) * 2 + 2 * 4 + 2 * 4;
+  CHECK(bytes_of(rows.block, {7, 7}) == 7 * encoder);
+  // Stream, norm, query and result once more, and a sum; keys and values of the source.
+  const std::int64_t decoder = encoder + (3 * 8 + 2 * 10) * 2 + 4 + 2 * 4;
+  CHECK(bytes_of(rows.decoder_block, {3, 7}) == 3 * decoder + 7 * 2 * 10 * 2);
+  CHECK(bytes_of(rows.head, {3, 7}) == 3 * (3 * 8 * 2 + 4));
+  shape.stacks.gated_mlp = true;
+  CHECK(bytes_of(rows.block, {7, 7}) == 7 * (encoder + 3 * 20 * 2));
 }
 
 TEST_CASE("values that are handled are those that are made, kept or not") {

@@ -157,7 +157,7 @@ TEST_CASE("how long a sequence may be depends on where positions come from") {
   CHECK_THAT(check(kVit, 18), Contains("always 17 tokens"));
 }
 
-TEST_CASE("training knows GPT-2, BERT and Llama, and says so") {
+TEST_CASE("training knows GPT-2, BERT, Llama and T5, and says so") {
   CHECK(check_trainable(*load(kGood)).ok());
   CHECK(check_trainable(*load(kLlama)).ok());
   const Status status = check_trainable(*load(kVit + "name = \"x\"\n"));
@@ -165,7 +165,8 @@ TEST_CASE("training knows GPT-2, BERT and Llama, and says so") {
   CHECK(status.error().code() == ErrorCode::config);
   CHECK_THAT(
       status.error().message(),
-      Contains("model x: vit models can be simulated and tuned; training knows gpt2, bert, llama"));
+      Contains(
+          "model x: vit models can be simulated and tuned; training knows gpt2, bert, llama, t5"));
 }
 
 TEST_CASE("a bert is trained with its head for masked tokens alone") {
@@ -185,6 +186,27 @@ TEST_CASE("a bert is trained with its head for masked tokens alone") {
   CHECK(masked->norm_eps == 1e-6);
 }
 
+TEST_CASE(
+    "a t5 has an encoder and a decoder, and its other numbers follow where they are not said") {
+  const std::string t5 = kGood + "family = \"t5\"\nffn = 20\nencoder_layers = ";
+  const Result<ModelShape> shape = load(t5 + "1\n");
+  REQUIRE(shape.ok());
+  CHECK(check_trainable(*shape).ok());
+  CHECK(shape->decoder_layers() == 1);
+  CHECK(shape->bucket_count() == 32);
+  CHECK(shape->bucket_distance() == 128);
+  CHECK(shape->end_token() == 1);
+  CHECK(shape->norm_eps == 1e-6);
+  CHECK(shape->target_sequence(512) == 114);
+  CHECK(shape->looked_up_sequence(512) == 626);
+  CHECK_THAT(shape->check_sequence(2).error().message(), Contains("3 at least"));
+  const auto refusal = [&](const std::string& text) { return load(text).error().message(); };
+  CHECK_THAT(refusal(t5 + "2\n"), Contains("at least one must be left for the decoder"));
+  CHECK_THAT(refusal(t5 + "1\nbuckets = 6\n"), Contains("a multiple of 4"));
+  CHECK_THAT(refusal(t5 + "1\nbucket_distance = 16\n"), Contains("more than half of them"));
+  CHECK_THAT(refusal(t5 + "1\nend_token = 256\n"), Contains("no token of a vocabulary of 256"));
+}
+
 TEST_CASE("errors of a model file name file, line and key") {
   struct Case {
     std::string text;
@@ -202,22 +224,22 @@ TEST_CASE("errors of a model file name file, line and key") {
       {replaced("heads = 3", "heads = 5"), ".toml:3:", "not a multiple"},
       {replaced("\"x\"", "7"), ".toml:6:", "'name'"},
       {replaced("heads = 3", "heads = "), ".toml:3:", "not valid TOML"},
-      {kGood + "dropout = 0.1\n", ".toml:7:", "no key 'dropout'"},
+      {kGood + "momentum = 0.1\n", ".toml:7:", "no key 'momentum'"},
       {kGood + "family = \"blom\"\n", ".toml:7:", "not 'blom' (did you mean 'bloom'?)"},
       {kGood + "family = \"mamba\"\n",
-       ".toml:7:", "one of gpt2, bert, bloom, vit, llama, not 'mamba'"},
+       ".toml:7:", "one of gpt2, bert, bloom, vit, llama, t5, not 'mamba'"},
       {kGood + "family = 2\n", ".toml:7:", "'family' must be one of gpt2, bert, bloom, vit, llama"},
       {kGood + "family = \"\"\n", ".toml:7:", "'family' must be one of gpt2, bert, bloom, vit"},
       {kGood + "patch = 8\n", ".toml:7:", "a gpt2 model has no key 'patch' (family = \"vit\" has)"},
       {kVit + "sequence = 17\n", ".toml:9:", "a vit model has no key 'sequence'"},
       {kVit + "vocabulary = 256\n",
-       ".toml:9:", "(family = \"gpt2\" or \"bert\" or \"bloom\" or \"llama\" has)"},
+       ".toml:9:", "(family = \"gpt2\" or \"bert\" or \"bloom\" or \"llama\" or \"t5\" has)"},
       {kGood + "ffn = 20\n",
-       ".toml:7:", "a gpt2 model has no key 'ffn' (family = \"bert\" or \"llama\" has)"},
+       ".toml:7:", "a gpt2 model has no key 'ffn' (family = \"bert\" or \"llama\" or \"t5\" has)"},
       {kGood + "head_dim = 4\n",
-       ".toml:7:", "a gpt2 model has no key 'head_dim' (family = \"llama\" has)"},
+       ".toml:7:", "a gpt2 model has no key 'head_dim' (family = \"llama\" or \"t5\" has)"},
       {kVit + "tied_tables = true\n",
-       ".toml:9:", "a vit model has no key 'tied_tables' (family = \"llama\" has)"},
+       ".toml:9:", "a vit model has no key 'tied_tables' (family = \"llama\" or \"t5\" has)"},
       {kGood + "family = \"bert\"\nqkv_bias = true\n",
        ".toml:8:", "a bert model has no key 'qkv_bias'"},
       {kGood + "family = \"bloom\"\nqk_norm = true\n",

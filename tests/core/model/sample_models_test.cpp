@@ -96,7 +96,7 @@ TEST_CASE("the samples of published models hold their sources' number of paramet
       {"gpt2-124m", 124'439'808},    {"llama-106b", 105'885'147'136}, {"llama-13b", 13'015'864'320},
       {"llama-30b", 32'528'943'616}, {"llama-3.2-3b", 3'212'749'824}, {"llama-44b", 44'278'226'944},
       {"llama-7b", 6'738'415'616},   {"qwen3-32b", 32'762'123'264},   {"qwen3-4b", 4'022'468'096},
-      {"vit-0.30b", 304'326'632},    {"vit-0.63b", 632'045'800}};
+      {"t5-223m", 222'903'552},      {"vit-0.30b", 304'326'632},      {"vit-0.63b", 632'045'800}};
   for (const auto& [name, count] : published) {
     INFO(name);
     const Result<ModelShape> shape = load_model_shape(

@@ -1,7 +1,7 @@
 #pragma once
 // A small model of each family, of numbers that are all different, so that none stands for another;
-// at the end a llama with heads of their own width and a bert with its head for masked tokens
-// alone.
+// at the end a llama with heads of their own width, a bert with its head for masked tokens alone,
+// and a t5 of version 1.1.
 
 #include <vector>
 
@@ -15,9 +15,14 @@ inline std::vector<ModelShape> small_shapes() {
   shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bloom});
   shapes.push_back({"small", 3, 8, 2, 26, 0, Family::vit, 35, 7, 3, 13});
   shapes.push_back({"small", 3, 12, 4, 16, 11, Family::llama, 0, 0, 0, 0, 2, 20});
+  shapes.push_back({"small", 3, 8, 2, 16, 11, Family::t5, 0, 0, 0, 0, 0, 20, 5, true});
+  shapes.back().stacks = {.encoder_layers = 1, .buckets = 12, .bucket_distance = 14};
   shapes.push_back({"small", 3, 12, 4, 16, 11, Family::llama, 0, 0, 0, 0, 2, 20, 5, true});
   shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bert});
   shapes.back().masked_head = true;
+  shapes.push_back(shapes[5]);
+  shapes.back().tied_tables = false;
+  shapes.back().stacks.gated_mlp = true;
   return shapes;
 }
 

@@ -32,6 +32,7 @@ struct ModelMaker {
   std::int64_t batch = 0;
   std::int64_t sequence = 0;
   std::function<std::unique_ptr<HeldModel>(int micro_step_count)> make;
+  std::int64_t target_sequence = 0;  // of a model with a decoder
 };
 
 namespace conformance {
@@ -43,17 +44,26 @@ struct Tokens {
   Tokens(const ModelMaker& maker, std::uint64_t seed)
       : batch(maker.batch), sequence(maker.sequence) {
     const auto below = static_cast<std::uint64_t>(maker.vocabulary);
-    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(batch * sequence); ++i) {
+    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(batch * sequence); ++i)
       inputs.push_back(static_cast<std::int32_t>(split_mix(2 * seed, i) % below));
+    target_sequence = maker.target_sequence;
+    const std::int64_t columns = view().target_columns();
+    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(batch * columns); ++i) {
       targets.push_back(static_cast<std::int32_t>(split_mix(2 * seed + 1, i) % below));
+      if (target_sequence > 0)
+        decoder_inputs.push_back(static_cast<std::int32_t>(split_mix(~seed, i) % below));
     }
   }
-  TokenBatch view() const { return {batch, sequence, inputs, targets}; }
+  TokenBatch view() const {
+    return {batch, sequence, inputs, targets, 0, {}, {}, target_sequence, decoder_inputs};
+  }
 
   std::int64_t batch;
   std::int64_t sequence;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> targets;
+  std::int64_t target_sequence = 0;
+  std::vector<std::int32_t> decoder_inputs;
 };
 
 inline void require_ok(const Status& status) {

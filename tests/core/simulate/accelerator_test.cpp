@@ -33,10 +33,9 @@ std::int64_t parameter_count() {
   return shape->flat_layout().parameter_count;
 }
 
-// In a micro-batch.
-std::int64_t token_count() {
+std::int64_t batch_bytes() {
   const plan::RunPlan plan = sample_plan("gpt2-2.5b", "smartssd-a4000-switch", {});
-  return plan.config.batch.batch * plan.config.batch.sequence;
+  return model::batch_bytes(plan.shape, plan.config.batch.batch, plan.config.batch.sequence);
 }
 
 }  // namespace
@@ -48,14 +47,13 @@ TEST_CASE("parameters cross the host link twice and gradients once, however many
     INFO(accelerators);
     const SimulatedStep step =
         simulated_on("smartssd-a4000-switch", {fmt::format("accelerators={}", accelerators)});
-    CHECK(moved(step, "host", Phase::forward, Direction::write) ==
-          2 * count + model::batch_bytes(token_count()));
+    CHECK(moved(step, "host", Phase::forward, Direction::write) == 2 * count + batch_bytes());
     CHECK(moved(step, "host", Phase::backward, Direction::read) == 2 * count + model::kLossBytes);
     CHECK(moved(step, "host", Phase::backward, Direction::write) == 2 * count + 4 * count);
     // Each accelerator receives all of a layer, and of the sum of its gradients what others hold.
     const std::int64_t peers = 2 * count * (accelerators - 1);
     CHECK(moved(step, ".link", Phase::forward, Direction::write) ==
-          2 * count * accelerators + model::batch_bytes(token_count()));
+          2 * count * accelerators + batch_bytes());
     CHECK(moved(step, ".link", Phase::backward, Direction::write) ==
           2 * count * accelerators + peers);
     CHECK(moved(step, ".link", Phase::backward, Direction::read) == 2 * count + model::kLossBytes);

@@ -126,10 +126,11 @@ TEST_CASE("what crosses to a device and back is what it counts, validations incl
   CHECK(bytes_of(ran.crossed(), platform::Direction::read) == ran.device->all_out_bytes());
   // A step brings each layer twice and takes its fp32 gradients; validations are no step's.
   const std::int64_t parameters = ran.run->plan().layout.parameter_count;
-  const std::int64_t tokens = config->batch.batch * config->batch.sequence;
+  const std::int64_t batch_bytes =
+      model::batch_bytes(ran.run->plan().shape, config->batch.batch, config->batch.sequence);
   const auto steps = static_cast<std::int64_t>(ran.report.losses.size());
   CHECK(bytes_of(ran.crossed_in_steps(), platform::Direction::write) ==
-        steps * (4 * parameters + 2 * model::batch_bytes(tokens)));
+        steps * (4 * parameters + 2 * batch_bytes));
   CHECK(bytes_of(ran.crossed_in_steps(), platform::Direction::read) ==
         steps * (4 * parameters + 2 * model::kLossBytes));
 }

@@ -99,6 +99,46 @@ TEST_CASE("BERT's configuration is read, written, and held to what is trained") 
     CHECK_THAT(refusal_of(with(bert, field, value)), Contains("'" + field + "'"));
 }
 
+TEST_CASE("T5's configurations of both versions are read, written, and held to what is trained") {
+  const json first = fixture_config("t5_v1_0"), later = fixture_config("t5_v1_1");
+  auto values = values_of(first);
+  CHECK(values["family"] == "t5");
+  CHECK(values["layers"] == "4");
+  CHECK(values["encoder_layers"] == "2");
+  CHECK(values["head_dim"] == "8");
+  CHECK(values["sequence"] == "512");
+  CHECK(values["buckets"] == "8");
+  CHECK(values["bucket_distance"] == "16");
+  CHECK(values["end_token"] == "1");
+  CHECK(values["gated_mlp"] == "false");
+  CHECK(values["tied_tables"] == "true");
+  values = values_of(later);
+  CHECK(values["layers"] == "3");
+  CHECK(values["gated_mlp"] == "true");
+  CHECK(values["tied_tables"] == "false");
+  // What transformers 5 writes of a version 1.1.
+  CHECK(values_of(with(with(later, "tie_word_embeddings", true), "scale_decoder_outputs", false)) ==
+        values);
+  for (const json& config : {first, later}) {
+    const auto text = config_text(parsed(config)->shape, "float32");
+    REQUIRE(text.ok());
+    CHECK(values_of(json::parse(*text)) == values_of(config));
+  }
+  CHECK(parsed(with(first, "dropout_rate", 0.1))->notes.size() == 1);
+  const std::vector<std::pair<std::string, json>> others = {{"is_decoder", true},
+                                                            {"is_encoder_decoder", false},
+                                                            {"tie_word_embeddings", false},
+                                                            {"relative_attention_bias", true},
+                                                            {"architectures", {"T5EncoderModel"}}};
+  for (const auto& [field, value] : others)
+    CHECK_THAT(refusal_of(with(first, field, value)), Contains("'" + field + "'"));
+  for (const char* field : {"dense_act_fn", "feed_forward_proj"}) {
+    json other = first;
+    other.erase("dense_act_fn");
+    CHECK_THAT(refusal_of(with(other, field, "gated-silu")), Contains("'feed_forward_proj'"));
+  }
+}
+
 TEST_CASE("stretched rotary positions, windows and biases are read as transformers has them") {
   auto llama3 = values_of(fixture_config("llama3_rope"));
   CHECK(llama3["rope_scaling"] == "llama3");
@@ -229,7 +269,8 @@ TEST_CASE("a field that changes the arithmetic is refused by its name") {
       {with(llama, "num_hidden_layers", 2.5), "'num_hidden_layers' is 2.5"},
       {with(llama, "num_attention_heads", 3), "'heads'"},
       {with(llama, "tie_word_embeddings", "yes"), "takes true or false"},
-      {with(llama, "model_type", "t5"), "model_type 't5' is not trained yet"},
+      {with(llama, "model_type", "t5"), "'architectures'"},
+      {with(llama, "model_type", "mt5"), "model_type 'mt5' is not trained (did you mean 't5'?)"},
       {with(llama, "model_type", "lama"), "did you mean 'llama'"},
       {with(llama, "rope_parameters", {{"rope_type", "dynamic"}, {"factor", 2}}),
        "rope_type 'dynamic' is not trained"},

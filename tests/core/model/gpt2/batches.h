@@ -13,14 +13,20 @@ namespace sluice::model {
 // Random tokens, a pure function of the seed.
 struct Batch {
   Batch(std::int64_t batch, std::int64_t sequence, std::int64_t vocabulary, std::uint64_t seed);
-  TokenBatch view() const { return {batch, sequence, inputs, targets, divisor, drop_keys}; }
+  TokenBatch view() const {
+    return {batch,           sequence,  inputs,          targets,       divisor,
+            document_begins, drop_keys, target_sequence, decoder_inputs};
+  }
 
   std::int64_t batch;
   std::int64_t sequence;
   std::vector<std::int32_t> inputs;
   std::vector<std::int32_t> targets;
   double divisor = 0;
+  std::vector<std::int32_t> document_begins = {};
   std::vector<std::uint32_t> drop_keys = {};  // none: nothing is dropped
+  std::int64_t target_sequence = 0;           // of a decoder, for tests of models that have one
+  std::vector<std::int32_t> decoder_inputs;
 };
 
 // Three layers, so that there is one between the first and the last.

@@ -72,6 +72,7 @@ TEST_CASE("attention whose weights are dropped has plain attention's gradients")
   constexpr std::int64_t kHeads = 3, kSequence = 7, kWidth = 4;
   const WindowShape window{2, kSequence};
   const bool looks_back_only = GENERATE(true, false);
+  const bool apart = GENERATE(true, false);
   const Dropout dropout(keys({5, 9}));
   const DropPlace place{.share = 0.4, .layer = 3, .in_layer = 0};
   const auto leaf = [&] {
@@ -82,14 +83,23 @@ TEST_CASE("attention whose weights are dropped has plain attention's gradients")
   for (const at::Tensor& one : ours) plain.push_back(one.detach().clone().set_requires_grad(true));
   const at::Tensor direction = at::randn({window.tokens(), kHeads * kWidth});
 
+  // The documents' numbers are those of their first tokens.
+  const at::Tensor documents =
+      apart ? at::tensor(std::vector<std::int64_t>{0, 0, 0, 3, 3, 3, 3, 7, 8, 8, 8, 8, 8, 8})
+            : at::Tensor();
   const at::Tensor result =
-      dropped_attention(ours[0], ours[1], ours[2], window, kHeads, looks_back_only, dropout, place);
+      dropped_attention(ours[0], ours[1], ours[2], window, kHeads,
+                        looks_back_only ? Sees::back : Sees::all, documents, dropout, place);
   const auto heads = [&](const at::Tensor& rows) {
     return rows.view({2, kSequence, kHeads, kWidth}).transpose(1, 2);
   };
   at::Tensor scores = heads(plain[0]).matmul(heads(plain[1]).transpose(2, 3)) / 2.0;
   if (looks_back_only) {
     scores = scores.masked_fill(at::ones({kSequence, kSequence}).triu(1) > 0, -INFINITY);
+  }
+  if (apart) {
+    const at::Tensor of_window = documents.view({2, 1, kSequence});
+    scores = scores.masked_fill(of_window.unsqueeze(3).ne(of_window.unsqueeze(2)), -INFINITY);
   }
   const at::Tensor factors = dropout.stays({0, 2, 0, kHeads * kSequence * kSequence}, place)
                                  .view(scores.sizes())

@@ -42,7 +42,7 @@ TEST_CASE("the plan of a GPU has what libtorch takes for itself, that of another
   CHECK(own.segment_bytes >= std::int64_t{3} * 20 << 20);    // three streams
   CHECK(own_memory_of(at::Device("cpu")).workspace_bytes == 0);
   const auto planned = [&](const char* device) {
-    return total(torch_device_memory(shape.flat_layout(), options, at::Device(device)));
+    return total(torch_device_memory(shape, options, at::Device(device)));
   };
   CHECK(planned("cuda:0") >= own.workspace_bytes + own.segment_bytes);
   // The software accelerator may have pieces of widened products besides.

@@ -27,7 +27,7 @@ Status Started::wait() {
 
 DeviceStep::DeviceStep(const ModelShape& shape, const ModelOptions& options,
                        const ModelFactory& factory, double weight_scale)
-    : options_(options) {
+    : shape_(shape), options_(options) {
   const std::vector<float> weights = make_weights(shape, weight_scale);
   parameters_ = factory.pinned->allocate(std::ssize(weights) * bytes_of(options.compute)).value();
   const ParameterSpan all(parameters_.bytes().data(), std::ssize(weights), options.compute);
@@ -102,7 +102,7 @@ Status DeviceStep::come_back(LayerId layer, int micro_step) {
 
 Status DeviceStep::forward(int micro_step_count) {
   const std::int32_t layer_count = model().layout().layer_count();
-  const std::int64_t numbers_bytes = batch_bytes(options_.batch * options_.sequence);
+  const std::int64_t numbers_bytes = batch_bytes(shape_, options_.batch, options_.sequence);
   Started coming = bring(LayerId{0});
   for (int m = 0; m < micro_step_count; ++m) {
     RETURN_IF_ERROR(Started([&](WhenDone done) {

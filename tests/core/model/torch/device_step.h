@@ -61,6 +61,7 @@ class DeviceStep {
   // In two parts, of which the first ends within a block.
   Status cross(LayerId layer, int micro_step, std::int64_t size_bytes, bool goes_out);
 
+  ModelShape shape_;
   ModelOptions options_;
   io::PinnedBuffer parameters_;
   std::vector<io::PinnedBuffer> layer_gradients_;

@@ -1,0 +1,20 @@
+#pragma once
+// A learned table of positions, added to the rows of tokens, and its gradient. Documents are taken
+// one after the other, so that the order of each sum is the same on every device.
+//
+// Thread contract: the compute thread; nothing is watched.
+
+#include <ATen/core/Tensor.h>
+
+#include "core/model/window_shape.h"
+
+namespace sluice::model {
+
+// rows (tokens, hidden) += table (positions, hidden), row 0 where a document or window begins.
+void add_positions(const at::Tensor& rows, const at::Tensor& table, const TokenPlaces& places);
+
+// fp32 (sequence, hidden): for each position the sum of the rows of `gradient` (tokens, hidden)
+// that stand there.
+at::Tensor sum_by_position(const at::Tensor& gradient, const TokenPlaces& places);
+
+}  // namespace sluice::model
