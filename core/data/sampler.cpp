@@ -138,13 +138,13 @@ Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options)
                    (tokens->window_tokens() > 0 ? 0 : 1)) {
   window_.resize(window_tokens_ + 1);
   marks_.resize(window_tokens_ + 1);
-  inputs_.resize(options.batch * options.sequence);
-  if (is_apart()) document_begins_.resize(options.batch * options.sequence);
+  room_.inputs.resize(options.batch * options.sequence);
+  if (is_apart()) room_.document_begins.resize(options.batch * options.sequence);
   if (options.spans) {
     spans_ = model::span_lengths(options.spans->rule, options.sequence);
-    decoder_inputs_.resize(options.batch * spans_.targets);
+    room_.decoder_inputs.resize(options.batch * spans_.targets);
   }
-  targets_.resize(options.batch * target_columns());
+  room_.targets.resize(options.batch * target_columns());
 }
 
 void Sampler::split_windows() {
@@ -185,15 +185,15 @@ Sampler::Window Sampler::validation_window(std::int64_t number) const {
 }
 
 Result<model::TokenBatch> Sampler::train_batch(std::uint64_t position) {
-  drop_keys_.clear();
+  room_.drop_keys.clear();
   for (std::int64_t row = 0; row < options_.batch; ++row) {
     const std::uint64_t number = position + static_cast<std::uint64_t>(row);
     RETURN_IF_ERROR(copy_window(train_window(number), row));
     const std::uint64_t key = epoch_key(options_.seed, kDropStream, number);
-    drop_keys_.push_back(static_cast<std::uint32_t>(key >> 32));
+    room_.drop_keys.push_back(static_cast<std::uint32_t>(key >> 32));
   }
   model::TokenBatch batch = filled_batch(options_.batch);
-  batch.drop_keys = drop_keys_;
+  batch.drop_keys = room_.drop_keys;
   return batch;
 }
 
@@ -258,7 +258,7 @@ bool Sampler::is_target(const Window& window, std::int64_t column) const {
 Result<std::int64_t> Sampler::count_targets(const Window& window) {
   if (options_.spans) {
     RETURN_IF_ERROR(copy_spans(window, 0));
-    return std::ranges::count_if(std::span(targets_).first(target_columns()),
+    return std::ranges::count_if(std::span(room_.targets).first(target_columns()),
                                  [](std::int32_t target) { return target >= 0; });
   }
   RETURN_IF_ERROR(read_marks(window));
@@ -275,17 +275,19 @@ Status Sampler::copy_spans(const Window& window, std::int64_t row) {
                                   static_cast<std::size_t>(columns));
   };
   options_.spans->corrupt(window.chance, spans_, window_, marks_,
-                          {.source = row_of(inputs_, spans_.source()),
-                           .decoder_inputs = row_of(decoder_inputs_, target_columns()),
-                           .targets = row_of(targets_, target_columns())});
+                          {.source = row_of(room_.inputs, spans_.source()),
+                           .decoder_inputs = row_of(room_.decoder_inputs, target_columns()),
+                           .targets = row_of(room_.targets, target_columns())});
   return ok_status();
 }
 
 Status Sampler::copy_window(const Window& window, std::int64_t row) {
   if (options_.spans) return copy_spans(window, row);
   RETURN_IF_ERROR(tokens_->read(window.first_token, std::span(window_).first(read_tokens_)));
-  const std::span inputs = std::span(inputs_).subspan(row * options_.sequence, options_.sequence);
-  const std::span targets = std::span(targets_).subspan(row * options_.sequence, options_.sequence);
+  const std::span inputs =
+      std::span(room_.inputs).subspan(row * options_.sequence, options_.sequence);
+  const std::span targets =
+      std::span(room_.targets).subspan(row * options_.sequence, options_.sequence);
   std::copy(window_.begin(), window_.end() - 1, inputs.begin());
   std::copy(options_.hidden ? window_.begin() : window_.begin() + 1,
             options_.hidden ? window_.end() - 1 : window_.end(), targets.begin());
@@ -309,23 +311,23 @@ void Sampler::copy_document_begins(std::int64_t row) {
   for (std::int64_t i = 0; i < options_.sequence; ++i) {
     if ((marks_[static_cast<std::size_t>(i)] & kDocumentBegins) != 0)
       begin = static_cast<std::int32_t>(i);
-    document_begins_[static_cast<std::size_t>(row * options_.sequence + i)] = begin;
+    room_.document_begins[static_cast<std::size_t>(row * options_.sequence + i)] = begin;
   }
 }
 
 model::TokenBatch Sampler::filled_batch(std::int64_t rows) const {
   model::TokenBatch batch{.batch = rows,
                           .sequence = options_.sequence,
-                          .inputs = std::span(inputs_).first(rows * options_.sequence),
-                          .targets = std::span(targets_).first(rows * target_columns())};
+                          .inputs = std::span(room_.inputs).first(rows * options_.sequence),
+                          .targets = std::span(room_.targets).first(rows * target_columns())};
   if (is_apart()) {
-    batch.document_begins = std::span(document_begins_).first(rows * options_.sequence);
+    batch.document_begins = std::span(room_.document_begins).first(rows * options_.sequence);
   }
   if (!options_.spans) return batch;
   batch.sequence = spans_.source();
   batch.inputs = batch.inputs.first(rows * batch.sequence);
   batch.target_sequence = target_columns();
-  batch.decoder_inputs = std::span(decoder_inputs_).first(rows * target_columns());
+  batch.decoder_inputs = std::span(room_.decoder_inputs).first(rows * target_columns());
   return batch;
 }
 

@@ -77,6 +77,14 @@ class Sampler {
   Result<double> validation_divisor(std::int64_t batches);
 
  private:
+  // What a batch's spans look at; empty where a batch has none.
+  struct BatchRoom {
+    std::vector<std::int32_t> inputs;
+    std::vector<std::int32_t> targets;
+    std::vector<std::int32_t> decoder_inputs;
+    std::vector<std::uint32_t> drop_keys;
+    std::vector<std::int32_t> document_begins;
+  };
   // Tokens [first_token, first_token + window tokens + 1), and the stream of chance that hides
   // them.
   struct Window {
@@ -117,11 +125,7 @@ class Sampler {
   std::vector<std::int32_t> window_;
   std::vector<std::uint8_t> marks_;
   std::size_t read_tokens_;
-  std::vector<std::int32_t> inputs_;
-  std::vector<std::int32_t> targets_;
-  std::vector<std::int32_t> decoder_inputs_;
-  std::vector<std::uint32_t> drop_keys_;
-  std::vector<std::int32_t> document_begins_;  // empty: documents are together
+  BatchRoom room_;
 };
 
 }  // namespace sluice::data

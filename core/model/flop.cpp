@@ -129,7 +129,8 @@ double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                      std::int64_t sequence, Activations activations) {
   const double forward = forward_flop(shape, layer, batch, sequence);
   if (shape.has_adapters()) {
-    const double backward = backward_flop_beside(shape, layer, extent_of(batch, sequence));
+    const double backward =
+        backward_flop_beside(shape, layer, extent_of(shape, layer, batch, sequence));
     const bool goes_again = backward > 0 && !is_head(shape, layer) && is_recomputed(activations);
     return backward + (goes_again ? forward : 0);
   }

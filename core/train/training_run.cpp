@@ -10,6 +10,7 @@
 #include "core/session/run_clock.h"
 #include "core/session/run_facts.h"
 #include "core/session/run_state.h"
+#include "core/train/base_weights.h"
 #include "core/train/ranks.h"
 #include "core/train/run_start.h"
 #include "core/train/step_parts.h"
@@ -151,7 +152,8 @@ Status TrainingRun::open_model(const model::ModelFactory& factory) {
   model::ModelOptions options = plan::model_options(config());
   if (origin_.base != nullptr) {
     ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::read(*origin_.base, plan(), stops_));
-    options.base = base_.emplace(std::move(base)).span();
+    base_ = std::make_unique<BaseWeights>(std::move(base));
+    options.base = base_->span();
   }
   ASSIGN_OR_RETURN(built_, factory.make(plan().shape, options, session_->parameters()));
   runtime::RecordingSink* const recording = session_->clock().recording();

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "base/stops.h"
 #include "core/model/model_factory.h"
@@ -15,7 +14,6 @@
 #include "core/session/start_from.h"
 #include "core/session/tunable.h"
 #include "core/session/wrap_engine.h"
-#include "core/train/base_weights.h"
 #include "core/train/run_origin.h"
 #include "core/train/training_text.h"
 #include "profiler/record/recorder.h"
@@ -32,6 +30,7 @@ struct RunHardware;
 
 namespace sluice::train {
 
+class BaseWeights;
 class ShardGroups;
 class StepParts;
 
@@ -106,7 +105,7 @@ class TrainingRun final : public session::Tunable {
   RunOrigin origin_;
   TrainingText text_;
   session::Recipe recipe_;
-  std::optional<BaseWeights> base_;  // of adapters; the model reads it
+  std::unique_ptr<BaseWeights> base_;  // of adapters; the model reads it
   std::unique_ptr<session::OpenRun> session_;
   model::BuiltModel built_;
   std::unique_ptr<StepParts> step_;
