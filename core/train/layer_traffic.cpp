@@ -2,6 +2,7 @@
 
 #include "core/model/compute_device.h"
 #include "core/model/trainable_model.h"
+#include "core/offload/offload.h"
 
 namespace sluice::train {
 

@@ -8,6 +8,7 @@ import signal
 import sys
 
 import crash
+from family_models import FAMILIES
 from sluice_run import check_database, committed_step, database, main, require_equal, test
 
 KILLS = 20
@@ -28,6 +29,27 @@ def a_run_killed_20_times_ends_with_the_numbers_of_one_left_alone(place):
 @test
 def a_run_in_fp32_that_is_killed_ends_with_the_same_numbers(place):
     crash.killed_with(place, SEED + 1, kills=4, precision="fp32")
+
+
+def killed_family(place, family, seed):
+    text, settings = FAMILIES[family]
+    (place / "family.toml").write_text(text)
+    crash.killed_with(place, seed, kills=2, model="family.toml", **settings)
+
+
+@test
+def a_llama_that_is_killed_ends_with_the_same_numbers(place):
+    killed_family(place, "llama", SEED + 2)
+
+
+@test
+def a_bert_under_dropout_that_is_killed_ends_with_the_same_numbers(place):
+    killed_family(place, "bert", SEED + 3)
+
+
+@test
+def a_t5_that_is_killed_ends_with_the_same_numbers(place):
+    killed_family(place, "t5", SEED + 4)
 
 
 @test

@@ -8,6 +8,7 @@ import os
 import random
 import sys
 
+from family_models import BERT_MODEL, LLAMA_MODEL, T5_MODEL
 from sluice_run import (NANO_PARAMETERS, SAMPLES, database, main, require, require_equal,
                         sample_text, setting_arguments, sluice, test)
 
@@ -134,16 +135,6 @@ LLAMAS = {
                  "window = 9\nfirst_window_block = 1\nrope_scaling = \"yarn\"\nrope_factor = 4\n"
                  "rope_original_sequence = 16\ntied_tables = true\n",
 }
-LLAMA_MODEL = """\
-family = "llama"
-layers = 2
-hidden = 32
-heads = 4
-kv_heads = 2
-ffn = 48
-sequence = 32
-vocabulary = 256
-"""
 FAMILY_FACTORS = {
     **{name: FACTORS[name] for name in ("method", "buffers", "devices", "device_map", "clock",
                                         "activations", "device", "commit_every")},
@@ -180,19 +171,6 @@ def a_llama_in_pieces_gives_the_numbers_of_one_run(place):
     require_equal((first + rest, digest), whole, "three steps and three more")
 
 
-BERT_MODEL = """\
-family = "bert"
-masked_head = true
-layers = 2
-hidden = 32
-heads = 4
-sequence = 32
-vocabulary = 300
-dropout = 0.1
-attention_dropout = 0.2
-"""
-
-
 @test
 def settings_give_the_same_numbers_for_a_bert_with_hidden_tokens_and_dropout(place):
     (place / "bert.toml").write_text(BERT_MODEL)
@@ -203,19 +181,6 @@ def settings_give_the_same_numbers_for_a_bert_with_hidden_tokens_and_dropout(pla
     rest, digest = numbers(place.train("--json", "--resume", "--steps", 4, output="pieces",
                                        activations="recompute", **common))
     require_equal((first + rest, digest), found, "two steps and two more")
-
-
-T5_MODEL = """\
-family = "t5"
-layers = 3
-encoder_layers = 1
-hidden = 32
-heads = 4
-head_dim = 10
-ffn = 48
-sequence = 32
-vocabulary = 300
-"""
 
 
 @test
