@@ -97,6 +97,13 @@ answers::GoingOn TrainWords::going_on(const train::TrainReport& report) const {
 std::string TrainWords::schedule_words(const plan::FurtherSteps& further,
                                        std::int64_t last_step) const {
   if (further.schedule_steps == 0) return "";
+  const settings::ScheduleConfig& schedule = config.schedule;
+  if (!further.begins_anew && last_step < schedule.warmup_steps) {
+    return fmt::format(
+        "The run was shorter than its warm-up: the learning rate goes on rising to step {}, and "
+        "stays at min_lr={:.4g} then, for which the command below sets schedule_steps={}.",
+        schedule.warmup_steps, schedule.min_lr, further.schedule_steps);
+  }
   if (!further.begins_anew) {
     return fmt::format(
         "The schedule has ended: the learning rate stays at min_lr={:.4g}, for which the command "

@@ -116,6 +116,9 @@ def the_command_to_go_on_with_says_what_becomes_of_the_schedule(place):
     text, command = proposed("--steps", 4, output="kept", schedule_steps=0, min_lr=1e-4)
     require_words(text, ["The schedule has ended", "stays at min_lr=0.0001"], "the report")
     require("schedule_steps=4" in command, f"command: {command}")
+    text, _ = proposed("--steps", 4, output="short", schedule_steps=0, min_lr=1e-4, warmup_steps=9)
+    require_words(text, ["shorter than its warm-up", "rising to step 9", "at min_lr=0.0001"],
+                  "the report of a run that ended in its warm-up")
     text, command = proposed("--steps", 4, output="longer", schedule_steps=0)
     require_words(text, ["The schedule has ended", "rises again, to"], "the report")
     require("schedule_steps=8" in command and "schedule_steps=0" not in command, f"{command}")
