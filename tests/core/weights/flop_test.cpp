@@ -39,7 +39,7 @@ Flop flop_of(const ModelShape& shape, Activations activations) {
   return sum;
 }
 
-// Of pairs that a token does not look at, since they are behind it: torch counts them.
+// The pairs behind a token, which it does not look at, and which torch counts.
 double hidden_pairs(const ModelShape& shape) {
   double flop = 0;
   for (std::int32_t l = 1; l <= shape.layers; ++l) {
