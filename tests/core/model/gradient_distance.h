@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/float16.h"
 #include "core/model/model_shape.h"
 
 namespace sluice::model {
@@ -22,15 +23,23 @@ inline double distance(std::span<const float> a, std::span<const float> b) {
   return std::sqrt(difference / length);
 }
 
+inline std::vector<float> widened(std::span<const std::uint16_t> values, Float16Kind kind) {
+  std::vector<float> wide;
+  for (const std::uint16_t value : values) wide.push_back(float_from_float16(kind, value));
+  return wide;
+}
+
+inline std::span<const float> part(const std::vector<float>& all, const TensorInfo& tensor) {
+  return std::span(all).subspan(static_cast<std::size_t>(tensor.first),
+                                static_cast<std::size_t>(tensor.count));
+}
+
 inline void check_tensors(const ModelShape& shape, const std::vector<float>& gradient,
                           const std::vector<float>& expected, double tolerance) {
   REQUIRE(gradient.size() == expected.size());
   for (const TensorInfo& tensor : shape.flat_layout().tensors) {
-    const auto range = [&](const std::vector<float>& all) {
-      return std::span(all).subspan(tensor.first, tensor.count);
-    };
     INFO(tensor.name);
-    CHECK(distance(range(gradient), range(expected)) < tolerance);
+    CHECK(distance(part(gradient, tensor), part(expected, tensor)) < tolerance);
   }
 }
 

@@ -9,10 +9,10 @@
 #include "base/float16.h"
 #include "core/model/kept_bytes.h"
 #include "tests/core/model/bert/plain_bert.h"
+#include "tests/core/model/family_conformance.h"
 #include "tests/core/model/gpt2/batches.h"
 #include "tests/core/model/gradient_distance.h"
 #include "tests/core/model/llama/fixture.h"
-#include "tests/core/model/trainable_model_conformance.h"
 
 namespace sluice::model {
 namespace {
@@ -40,17 +40,6 @@ Batch masked_batch(std::int64_t batch, std::int64_t vocabulary, std::uint64_t se
   for (std::size_t i = 0; i < made.targets.size(); ++i)
     if (i % 3 != 1) made.targets[i] = kIgnoredTarget;
   return made;
-}
-
-std::vector<float> widened(std::span<const std::uint16_t> values, Float16Kind kind) {
-  std::vector<float> wide;
-  for (const std::uint16_t value : values) wide.push_back(float_from_float16(kind, value));
-  return wide;
-}
-
-std::span<const float> part(const std::vector<float>& all, const TensorInfo& tensor) {
-  return std::span(all).subspan(static_cast<std::size_t>(tensor.first),
-                                static_cast<std::size_t>(tensor.count));
 }
 
 // Tensor by tensor. A bias of all keys moves the scores of a query together: its gradient is zero,
@@ -225,19 +214,7 @@ TEST_CASE("block and head of a BERT keep the bytes that are counted") {
 TEST_CASE("BERT keeps what every model promises") {
   const ModelShape shape = masked_bert();
   const Activations activations = GENERATE(Activations::keep, Activations::offload);
-  ModelMaker maker{.vocabulary = 97, .batch = 3, .sequence = 20, .make = {}};
-  maker.make = [=](int micro_step_count) {
-    auto held = std::make_unique<HeldModel>();
-    held->parameters = make_parameters(shape, Float16Kind::bf16, 4);
-    const ModelOptions options{.batch = 3,
-                               .sequence = 20,
-                               .micro_step_count = micro_step_count,
-                               .activations = activations,
-                               .thread_count = 2};
-    held->model = make_on_host(shape, options, held->parameters).model;
-    return held;
-  };
-  check_conformance(trainable_model_cases(), maker);
+  check_family(shape, activations, 4);
 }
 
 TEST_CASE("a BERT without its head for masked tokens alone is not trained, and none writes text") {

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "base/float16.h"
+#include "tests/core/model/family_conformance.h"
 #include "tests/core/model/gpt2/batches.h"
 #include "tests/core/model/gradient_distance.h"
 #include "tests/core/model/llama/fixture.h"
 #include "tests/core/model/llama/plain_llama.h"
-#include "tests/core/model/trainable_model_conformance.h"
 
 namespace sluice::model {
 namespace {
@@ -46,12 +46,6 @@ ModelShape of_fixture() {
   shape.kv_heads = 2;
   shape.ffn = 24;
   return shape;
-}
-
-std::vector<float> widened(std::span<const std::uint16_t> values, Float16Kind kind) {
-  std::vector<float> wide;
-  for (const std::uint16_t value : values) wide.push_back(float_from_float16(kind, value));
-  return wide;
 }
 
 // In fp32, targets without weight among them.
@@ -218,19 +212,7 @@ TEST_CASE("recomputed, a Llama has the same bits as kept") {
 TEST_CASE("Llama keeps what every model promises") {
   const ModelShape shape = GENERATE(shared_heads(), normed_heads(), windowed());
   const Activations activations = GENERATE(Activations::keep, Activations::offload);
-  ModelMaker maker{.vocabulary = 97, .batch = 3, .sequence = 20, .make = {}};
-  maker.make = [=](int micro_step_count) {
-    auto held = std::make_unique<HeldModel>();
-    held->parameters = make_parameters(shape, Float16Kind::bf16, 4);
-    const ModelOptions options{.batch = 3,
-                               .sequence = 20,
-                               .micro_step_count = micro_step_count,
-                               .activations = activations,
-                               .thread_count = 2};
-    held->model = make_on_host(shape, options, held->parameters).model;
-    return held;
-  };
-  check_conformance(trainable_model_cases(), maker);
+  check_family(shape, activations, 4);
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 #include "base/float16.h"
 #include "base/split_mix.h"
 #include "core/model/kept_bytes.h"
+#include "tests/core/model/family_conformance.h"
 #include "tests/core/model/gpt2/batches.h"
 #include "tests/core/model/gradient_distance.h"
 #include "tests/core/model/llama/fixture.h"
 #include "tests/core/model/t5/plain_t5.h"
-#include "tests/core/model/trainable_model_conformance.h"
 
 namespace sluice::model {
 namespace {
@@ -64,26 +64,6 @@ Batch batch_for(const ModelShape& shape, std::int64_t rows, std::uint64_t seed) 
   made.decoder_inputs = tokens(count, shape.vocabulary, 7 * seed + 1);
   for (std::size_t i = 2; i < made.targets.size(); i += 3) made.targets[i] = kIgnoredTarget;
   return made;
-}
-
-std::vector<float> widened(std::span<const std::uint16_t> values, Float16Kind kind) {
-  std::vector<float> wide;
-  for (const std::uint16_t value : values) wide.push_back(float_from_float16(kind, value));
-  return wide;
-}
-
-std::span<const float> part(const std::vector<float>& all, const TensorInfo& tensor) {
-  return std::span(all).subspan(static_cast<std::size_t>(tensor.first),
-                                static_cast<std::size_t>(tensor.count));
-}
-
-void check_gradient(const ModelShape& shape, const std::vector<float>& gradient,
-                    const std::vector<float>& expected, double tolerance) {
-  REQUIRE(gradient.size() == expected.size());
-  for (const TensorInfo& tensor : shape.flat_layout().tensors) {
-    INFO(tensor.name);
-    CHECK(distance(part(gradient, tensor), part(expected, tensor)) < tolerance);
-  }
 }
 
 struct T5Fixture {
@@ -158,7 +138,7 @@ TEST_CASE("16-bit gradients of every tensor are those of plain T5") {
   // gradients are within a third of this where the MLP is gelu's.
   const double tolerance = kind == Float16Kind::fp16 ? 0.008 : 0.08;
   CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(tolerance / 16));
-  check_gradient(shape, gradient, plain.gradient, tolerance);
+  check_tensors(shape, gradient, plain.gradient, tolerance);
 }
 
 TEST_CASE("fp32 gradients of every tensor are those of plain T5, of micro-batches their sum") {
@@ -168,14 +148,14 @@ TEST_CASE("fp32 gradients of every tensor are those of plain T5, of micro-batche
   const Batch first = batch_for(shape, 3, 5), second = batch_for(shape, 2, 6);
   const PlainT5 of_first = plain_t5(shape, run.parameters_fp32, first.view());
   const PlainT5 of_second = plain_t5(shape, run.parameters_fp32, second.view());
-  check_gradient(shape, run.step({first}, 1), of_first.gradient, 1e-5);
+  check_tensors(shape, run.step({first}, 1), of_first.gradient, 1e-5);
   CHECK(run.model->loss(0) == Approx(of_first.loss).epsilon(1e-6));
   options.micro_step_count = 2;
   Gpt2Run both(shape, options);
   std::vector<float> sum;
   for (std::size_t i = 0; i < of_first.gradient.size(); ++i)
     sum.push_back((of_first.gradient[i] + of_second.gradient[i]) / 2);
-  check_gradient(shape, both.step({first, second}, 0.5), sum, 1e-5);
+  check_tensors(shape, both.step({first, second}, 0.5), sum, 1e-5);
 }
 
 // Through what leaves memory and comes back, where the options say so.
@@ -266,20 +246,7 @@ TEST_CASE("blocks of both stacks and the head of a T5 keep the bytes that are co
 TEST_CASE("T5 keeps what every model promises") {
   const Activations activations = GENERATE(Activations::keep, Activations::offload);
   const ModelShape shape = small_t5(activations == Activations::keep);
-  ModelMaker maker{.vocabulary = 97, .batch = 3, .sequence = kSource, .make = {}};
-  maker.target_sequence = shape.target_sequence(kSource);
-  maker.make = [=](int micro_step_count) {
-    auto held = std::make_unique<HeldModel>();
-    held->parameters = make_parameters(shape, Float16Kind::bf16);
-    const ModelOptions options{.batch = 3,
-                               .sequence = kSource,
-                               .micro_step_count = micro_step_count,
-                               .activations = activations,
-                               .thread_count = 2};
-    held->model = make_on_host(shape, options, held->parameters).model;
-    return held;
-  };
-  check_conformance(trainable_model_cases(), maker);
+  check_family(shape, activations, 1);
 }
 
 TEST_CASE("a batch that a decoder cannot take is refused, and a T5 writes no text") {
