@@ -94,11 +94,12 @@ struct EncoderDecoder {
   SpanRule spans = {};
 };
 
-// Shares of values that training sets to 0 (core/model/torch/dropout.h); gpt2 and bert only.
+// Shares of values that training sets to 0 (core/model/torch/dropout.h); gpt2, bert and t5 only.
 struct DropShares {
   double embedding = 0;  // of the embedding's result
   double attention = 0;  // of attention's weights
-  double rows = 0;       // of what a sublayer adds to the residual stream
+  double rows = 0;    // of what a sublayer adds to the residual stream; t5: and of its MLP's width
+  double output = 0;  // t5: of each stack's result, behind its norm
   bool operator==(const DropShares&) const = default;
 };
 

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr std::int64_t kConfigMaxBytes = 4 << 20;
 
-// A gpt2's or a bert's where the field is not there.
+// A gpt2's, a bert's or a t5's where the field is not there.
 constexpr double kUsualDropout = 0.1;
 
 // The keys of a model file (docs/model_format.md) that the fields come to, with their values: the
@@ -463,7 +463,7 @@ Status read_t5(Reading& at) {
   at.keys.set("tied_tables", is_tied);
   RETURN_IF_ERROR(read_t5_tokens(at));
   at.fields.pass_over("classifier_dropout initializer_factor output_past");
-  return note_dropout(at, "dropout_rate");
+  return read_dropout(at, "dropout_rate", kUsualDropout, "dropout");
 }
 
 Status read_model(Reading& at, const std::string& type, const json& config) {

@@ -81,7 +81,7 @@ json t5_fields(const Values& values, const model::ModelShape& shape) {
           {"relative_attention_max_distance", shape.bucket_distance()},
           {"feed_forward_proj", shape.stacks.gated_mlp ? "gated-gelu" : "relu"},
           {"layer_norm_epsilon", real(values, "norm_eps")},
-          {"dropout_rate", 0.0},
+          {"dropout_rate", real(values, "dropout")},
           {"is_encoder_decoder", true},
           {"pad_token_id", shape.stacks.start_token},
           {"decoder_start_token_id", shape.stacks.start_token},

@@ -30,6 +30,7 @@ encoder_layers = 1
 hidden = 32
 heads = 4
 head_dim = 10
+dropout = 0.1
 ffn = 48
 sequence = 32
 vocabulary = 300

@@ -23,7 +23,8 @@ inline constexpr NumberKey kSequenceKey = {"sequence", kPlace<&ModelShape::seque
 inline constexpr NumberKey kVocabularyKey = {"vocabulary", kPlace<&ModelShape::vocabulary>,
                                              100'000'000};
 
-// Dropout, by the names of a model file; of bert's embedding as much is dropped as of its rows.
+// Dropout, by the names of a model file; a bert's embedding drops as much as its rows, and all that
+// a t5 drops has one share.
 inline constexpr double kMostDropped = 0.999;
 inline constexpr RealKey kDropoutKey = {"dropout", kPlace<&ModelShape::dropout, &DropShares::rows>,
                                         0, kMostDropped, 0};

@@ -41,7 +41,7 @@ constexpr std::array kT5NumberKeys = {
 };
 
 constexpr std::array kT5RealKeys = {
-    RealKey{"norm_eps", kPlace<&ModelShape::norm_eps>, 1e-12, 1, kT5NormEps}};
+    RealKey{"norm_eps", kPlace<&ModelShape::norm_eps>, 1e-12, 1, kT5NormEps}, kDropoutKey};
 
 constexpr std::array kT5FlagKeys = {
     FlagKey{"tied_tables", kPlace<&ModelShape::tied_tables>},
@@ -128,6 +128,7 @@ void add_t5_mlp_made(MadeTensors& made, const ModelShape& shape) {
   if (!shape.stacks.gated_mlp) {
     made.passing("before relu", shape.ffn);
     made.kept("after relu", shape.ffn);
+    if (shape.dropout.rows > 0) made.kept("after relu and dropout", shape.ffn);
   } else {
     made.kept("gate", shape.ffn);
     made.kept("gelu of the gate", shape.ffn);
@@ -233,6 +234,11 @@ std::optional<ShapeFault> find_t5_fault(const ModelShape& shape) {
   return std::nullopt;
 }
 
+void derive_t5(ModelShape& shape) {
+  DropShares& shares = shape.dropout;
+  shares.embedding = shares.attention = shares.output = shares.rows;
+}
+
 }  // namespace
 
 const Architecture kT5 = {
@@ -262,6 +268,7 @@ const Architecture kT5 = {
     .real_keys = kT5RealKeys,
     .flag_keys = kT5FlagKeys,
     .find_fault = find_t5_fault,
+    .derive = derive_t5,
 };
 
 }  // namespace sluice::model

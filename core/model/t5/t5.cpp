@@ -14,6 +14,16 @@
 namespace sluice::model {
 namespace {
 
+// Where a block drops values.
+enum : std::uint32_t {
+  kDropWeights,
+  kDropAttended,
+  kDropSourceWeights,
+  kDropAttendedSource,
+  kDropWidened,
+  kDropNarrowed
+};
+
 at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& /*places*/,
                  const ModelShape& /*shape*/) {
   return w["shared.weight"].index_select(0, tokens);
@@ -37,8 +47,9 @@ at::Tensor attended_to_itself(const at::Tensor& x, const LayerViews& w,
   const at::Tensor key = linear(inner, w, "SelfAttention.k");
   const at::Tensor value = linear(inner, w, "SelfAttention.v");
   const at::Tensor mixed = biased_attention(
-      query, key, value, {context.window.batch, length, length, context.shape.heads}, context.bias);
-  return linear(mixed, w, "SelfAttention.o");
+      query, key, value, {context.window.batch, length, length, context.shape.heads}, context.bias,
+      context.dropout, context.drop_place(context.shape.dropout.attention, kDropWeights));
+  return context.dropped(linear(mixed, w, "SelfAttention.o"), kDropAttended);
 }
 
 at::Tensor attended_to_source(const at::Tensor& x, const LayerViews& w,
@@ -50,8 +61,9 @@ at::Tensor attended_to_source(const at::Tensor& x, const LayerViews& w,
   const std::int64_t batch = context.window.batch;
   const at::Tensor mixed = biased_attention(
       query, key, value,
-      {batch, context.window.sequence, encoded.size(0) / batch, context.shape.heads}, nullptr);
-  return linear(mixed, w, "EncDecAttention.o");
+      {batch, context.window.sequence, encoded.size(0) / batch, context.shape.heads}, nullptr,
+      context.dropout, context.drop_place(context.shape.dropout.attention, kDropSourceWeights));
+  return context.dropped(linear(mixed, w, "EncDecAttention.o"), kDropAttendedSource);
 }
 
 at::Tensor widened(const at::Tensor& x, const LayerViews& w, const ModelShape& shape) {
@@ -61,19 +73,21 @@ at::Tensor widened(const at::Tensor& x, const LayerViews& w, const ModelShape& s
 }
 
 at::Tensor through_mlp(const at::Tensor& x, const LayerViews& w, const std::string& sublayer,
-                       const ModelShape& shape) {
-  const at::Tensor wide = widened(normed(x, w, sublayer, shape), w, shape);
-  return x + linear(wide, w, "DenseReluDense.wo");
+                       const LayerContext& context) {
+  const ModelShape& shape = context.shape;
+  const at::Tensor wide =
+      context.dropped(widened(normed(x, w, sublayer, shape), w, shape), kDropWidened);
+  return x + context.dropped(linear(wide, w, "DenseReluDense.wo"), kDropNarrowed);
 }
 
 at::Tensor encoder_block(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
-  return through_mlp(x + attended_to_itself(x, w, context), w, "layer.1", context.shape);
+  return through_mlp(x + attended_to_itself(x, w, context), w, "layer.1", context);
 }
 
 at::Tensor decoder_block(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
   const at::Tensor behind = x + attended_to_itself(x, w, context);
   const at::Tensor middle = behind + attended_to_source(behind, w, context);
-  return through_mlp(middle, w, "layer.2", context.shape);
+  return through_mlp(middle, w, "layer.2", context);
 }
 
 at::Tensor head(const at::Tensor& x, const LayerViews& w, const ModelShape& shape) {

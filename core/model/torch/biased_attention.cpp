@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "core/model/torch/check.h"
+#include "core/model/torch/kept_drop.h"
 
 namespace sluice::model {
 namespace {
@@ -45,6 +46,13 @@ void put_heads(const at::Tensor& of_heads, const at::Tensor& rows, std::int64_t 
       .copy_(of_heads.transpose(0, 1));
 }
 
+// `shares` (heads, queries, keys) of a window as they are after dropout; without it, themselves.
+at::Tensor dropped(const at::Tensor& shares, const KeptDrop& drop, std::int64_t window) {
+  if (!Dropout(drop.keys).drops(drop.place)) return shares;
+  const at::Tensor stays = Dropout(drop.keys).stays({window, 1, 0, shares.numel()}, drop.place);
+  return (shares * stays.view(shares.sizes())).mul_(1 / (1 - drop.place.share));
+}
+
 at::Tensor scores_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& pairs) {
   if (!pairs.defined()) return at::bmm(query, key.transpose(1, 2));
   const at::Tensor of_window = pairs.narrow(1, 0, query.size(1)).narrow(2, 0, key.size(1));
@@ -69,7 +77,7 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& query,
                             const at::Tensor& key, const at::Tensor& value,
                             const std::optional<at::Tensor>& by_distance, const Pairs& pairs,
-                            std::int64_t batch, std::int64_t heads) {
+                            const KeptDrop& drop, std::int64_t batch, std::int64_t heads) {
     const std::int64_t queries = query.size(0) / batch, keys = key.size(0) / batch;
     const at::Tensor mixed = at::empty_like(query);
     const at::Tensor log_sums =
@@ -80,10 +88,11 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
       const at::Tensor sums = at::logsumexp(scores, at::IntArrayRef{-1}, /*keepdim=*/true);
       log_sums[i].copy_(sums.squeeze(-1));
       scores.sub_(sums).exp_();
-      put_heads(at::bmm(scores, heads_of(value, i, keys, heads)), mixed, i);
+      put_heads(at::bmm(dropped(scores, drop, i), heads_of(value, i, keys, heads)), mixed, i);
     }
     context->save_for_backward({query, key, value, mixed, log_sums});
     if (by_distance) context->saved_data["pairs"] = pairs.biases;  // the model's, of no layer
+    drop.keep(context);
     context->saved_data["columns"] = by_distance ? by_distance->size(1) : std::int64_t{0};
     return mixed;
   }
@@ -98,6 +107,7 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
     const at::Tensor pairs = columns > 0 ? context->saved_data["pairs"].toTensor() : at::Tensor();
     const at::Tensor of_query = at::empty_like(query), of_key = at::empty_like(key),
                      of_value = at::empty_like(value);
+    const KeptDrop drop = KeptDrop::kept_in(context);
     at::Tensor of_pairs;
     if (columns > 0) of_pairs = at::zeros({heads, queries, keys}, log_sums.options());
     for (std::int64_t i = 0; i < batch; ++i) {
@@ -105,10 +115,11 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
                        v = heads_of(value, i, keys, heads),
                        gradient = heads_of(gradients[0], i, queries, heads);
       const at::Tensor shares = scores_of(q, k, pairs).sub_(log_sums[i].unsqueeze(-1)).exp_();
-      put_heads(at::bmm(shares.transpose(1, 2), gradient), of_value, i);
+      put_heads(at::bmm(dropped(shares, drop, i).transpose(1, 2), gradient), of_value, i);
       const at::Tensor mean =
           (gradient * heads_of(mixed, i, queries, heads)).sum({-1}, /*keepdim=*/true);
-      const at::Tensor of_scores = at::bmm(gradient, v.transpose(1, 2)).sub_(mean).mul_(shares);
+      const at::Tensor of_scores =
+          dropped(at::bmm(gradient, v.transpose(1, 2)), drop, i).sub_(mean).mul_(shares);
       put_heads(at::bmm(of_scores, k), of_query, i);
       put_heads(at::bmm(of_scores.transpose(1, 2), q), of_key, i);
       if (columns > 0) of_pairs.add_(of_scores);
@@ -116,7 +127,7 @@ struct BiasedAttention : torch::autograd::Function<BiasedAttention> {
     return {of_query, of_key,
             of_value, columns > 0 ? sums_by_distance(of_pairs, columns) : at::Tensor(),
             {},       {},
-            {}};
+            {},       {}};
   }
 };
 
@@ -138,12 +149,14 @@ void fill_pairs(const PositionBias& bias, BiasSees sees) {
 }
 
 at::Tensor biased_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                            const AttentionWindows& windows, const PositionBias* bias) {
+                            const AttentionWindows& windows, const PositionBias* bias,
+                            const Dropout& dropout, const DropPlace& place) {
   CHECK_EQ(query.size(0), windows.batch * windows.queries);
   CHECK_EQ(key.size(0), windows.batch * windows.keys);
-  return BiasedAttention::apply(
-      query, key, value, bias != nullptr ? std::optional(bias->by_distance) : std::nullopt,
-      Pairs{bias != nullptr ? bias->of_pairs : at::Tensor()}, windows.batch, windows.heads);
+  return BiasedAttention::apply(query, key, value,
+                                bias != nullptr ? std::optional(bias->by_distance) : std::nullopt,
+                                Pairs{bias != nullptr ? bias->of_pairs : at::Tensor()},
+                                KeptDrop{dropout.keys(), place}, windows.batch, windows.heads);
 }
 
 }  // namespace sluice::model

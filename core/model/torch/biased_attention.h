@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "core/model/torch/dropout.h"
+
 namespace sluice::model {
 
 // Biases of the tokens of windows of at most n: what a key d tokens behind its query has, for each
@@ -32,8 +34,9 @@ struct AttentionWindows {
 
 // query (batch x queries, heads x head_dim), key and value (batch x keys, heads x head_dim); the
 // result is as `query`. `bias` null: there is none, and all is seen; else there are as many keys as
-// queries.
+// queries. Weights are dropped at `place`.
 at::Tensor biased_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-                            const AttentionWindows& windows, const PositionBias* bias);
+                            const AttentionWindows& windows, const PositionBias* bias,
+                            const Dropout& dropout, const DropPlace& place);
 
 }  // namespace sluice::model

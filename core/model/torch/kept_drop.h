@@ -13,19 +13,20 @@
 namespace sluice::model {
 
 struct KeptDrop {
-  at::Tensor keys;
+  at::Tensor keys;  // not defined: nothing is dropped
   DropPlace place;
 
   void keep(torch::autograd::AutogradContext* context) const {
     auto& kept = context->saved_data;
-    kept["keys"] = keys;
+    if (keys.defined()) kept["keys"] = keys;
     kept["share"] = place.share;
     kept["layer"] = place.layer;
     kept["in_layer"] = static_cast<std::int64_t>(place.in_layer);
   }
   static KeptDrop kept_in(torch::autograd::AutogradContext* context) {
     auto& kept = context->saved_data;
-    return {kept["keys"].toTensor(),
+    const c10::IValue& keys = kept["keys"];
+    return {keys.isTensor() ? keys.toTensor() : at::Tensor(),
             {kept["share"].toDouble(), kept["layer"].toInt(),
              static_cast<std::uint32_t>(kept["in_layer"].toInt())}};
   }

@@ -235,13 +235,16 @@ LayerContext StackModel::context_of(LayerId layer, const MicroBatch& micro) cons
   if (!two_stacks_->is_of_decoder(layer)) return context;
   context.window = micro.targets;
   context.block -= shape_.stacks.encoder_layers;
+  context.blocks_before = shape_.stacks.encoder_layers;
   context.encoded = &micro.border.encoded;
   return context;
 }
 
 at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, const FlatViews& views,
                                  const LayerContext& context) const {
-  if (layer == head()) return architecture_.head(x, views.head(), shape_);
+  if (layer == head())
+    return context.dropout.of_rows(architecture_.head(x, views.head(), shape_),
+                                   output_drop_place());
   const auto block = context.encoded != nullptr ? architecture_.decoder_block : architecture_.block;
   return block(x, views.of(layer), context);
 }
@@ -296,9 +299,10 @@ void StackModel::forward_embedding(MicroBatch& micro) {
 
 void StackModel::begin_decoder(MicroBatch& micro, const Room& room) const {
   const at::NoGradGuard no_grad;
-  two_stacks_->cross(micro.border, micro.stream, views_.embedding(), room.encoded);
-  micro.stream = architecture_.embed(micro.numbers.decoder_inputs(), views_.embedding(),
-                                     {micro.targets}, shape_);
+  two_stacks_->cross(micro.border, micro.stream, views_.embedding(), room.encoded, micro.dropout);
+  const at::Tensor x = architecture_.embed(micro.numbers.decoder_inputs(), views_.embedding(),
+                                           {micro.targets}, shape_);
+  micro.stream = micro.dropout.of_rows(x, lookup_drop_place());
 }
 
 void StackModel::forward_block(LayerId layer, MicroBatch& micro) const {
@@ -460,8 +464,9 @@ void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter
   if (!two_stacks_) return;
   two_stacks_->add(layer, of_shared, micro.border);
   if (!two_stacks_->is_first_of_decoder(layer)) return;
-  micro.border.lookup_gradient = std::exchange(micro.stream_gradient, at::Tensor());
-  micro.stream_gradient = two_stacks_->cross_back(micro.border, views_.embedding());
+  micro.border.lookup_gradient = micro.dropout.of_rows(
+      std::exchange(micro.stream_gradient, at::Tensor()), lookup_drop_place());
+  micro.stream_gradient = two_stacks_->cross_back(micro.border, views_.embedding(), micro.dropout);
 }
 
 void StackModel::backward_embedding(MicroBatch& micro, GradientWriter& writer) {

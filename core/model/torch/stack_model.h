@@ -134,6 +134,12 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   at::Tensor run_layer(LayerId layer, const at::Tensor& x, const FlatViews& views,
                        const LayerContext& context) const;
   DropPlace embedding_drop_place() const { return {.share = shape_.dropout.embedding}; }
+  DropPlace lookup_drop_place() const {  // of what a decoder looks up
+    return {.share = shape_.dropout.embedding, .in_layer = 1};
+  }
+  DropPlace output_drop_place() const {
+    return {.share = shape_.dropout.output, .layer = shape_.layers + 1};
+  }
   bool has_own_output_table() const { return shape_.has_own_output_table(); }
   bool has_output_bias() const { return architecture_.output_bias != nullptr; }
   const at::Tensor& output_table(const FlatViews& views) const;

@@ -32,10 +32,11 @@ struct LayerContext {
   // alone.
   const PositionBias* bias = nullptr;
   const at::Tensor* encoded = nullptr;
+  std::int64_t blocks_before = 0;  // the encoder's, for a decoder's block
 
   // A place of the layer where values are dropped; `in_layer` tells its places apart.
   DropPlace drop_place(double share, std::uint32_t in_layer) const {
-    return {share, block + 1, in_layer};
+    return {share, blocks_before + block + 1, in_layer};
   }
   at::Tensor dropped(const at::Tensor& rows, std::uint32_t in_layer) const {
     return dropout.of_rows(rows, drop_place(shape.dropout.rows, in_layer));

@@ -95,11 +95,12 @@ void TwoStacks::make_biases(const LayerViews& embedding) {
 }
 
 void TwoStacks::cross(StackBorder& border, const at::Tensor& output, const LayerViews& embedding,
-                      const at::Tensor& room) const {
+                      const at::Tensor& room, const Dropout& dropout) const {
   const at::NoGradGuard no_grad;
   border.output = output;
   const at::Tensor place = room.narrow(0, 0, output.size(0));
-  place.copy_(rms_norm(output, embedding[kEncoderNorm], shape_.norm_eps));
+  place.copy_(
+      dropout.of_rows(rms_norm(output, embedding[kEncoderNorm], shape_.norm_eps), drop_place()));
   border.encoded = place.detach().set_requires_grad(true);
 }
 
@@ -134,10 +135,12 @@ void TwoStacks::add(LayerId layer, std::span<const at::Tensor> gradients, StackB
 }
 
 // The norm is computed once more: it is cheaper than kept.
-at::Tensor TwoStacks::cross_back(StackBorder& border, const LayerViews& embedding) {
+at::Tensor TwoStacks::cross_back(StackBorder& border, const LayerViews& embedding,
+                                 const Dropout& dropout) {
   const at::Tensor output = std::exchange(border.output, {}).detach().set_requires_grad(true);
   const at::Tensor weight = embedding[kEncoderNorm].detach().set_requires_grad(true);
-  const at::Tensor gradient = std::exchange(border.encoded_gradient, {}).to(output.scalar_type());
+  const at::Tensor gradient = dropout.of_rows(
+      std::exchange(border.encoded_gradient, {}).to(output.scalar_type()), drop_place());
   border.encoded = at::Tensor();
   const at::AutoGradMode watch(true);
   const std::vector<at::Tensor> found =

@@ -19,6 +19,7 @@
 
 #include "core/model/model_factory.h"
 #include "core/model/torch/biased_attention.h"
+#include "core/model/torch/dropout.h"
 #include "core/model/torch/flat_views.h"
 #include "core/model/torch/gradient_writer.h"
 #include "core/model/torch/torch_architecture.h"
@@ -28,7 +29,7 @@ namespace sluice::model {
 // A micro-batch between the encoder's last block and the decoder's first.
 struct StackBorder {
   at::Tensor output;            // of the encoder's last block
-  at::Tensor encoded;           // behind its norm, in memory of the run; watched
+  at::Tensor encoded;           // behind its norm and dropout, in memory of the run; watched
   at::Tensor encoded_gradient;  // fp32, over the decoder's blocks that have gone backward
   at::Tensor lookup_gradient;   // of what the decoder looked up
 };
@@ -46,7 +47,7 @@ class TwoStacks {
   void make_biases(const LayerViews& embedding);
   // Puts the encoder's output aside; `room` is make_room()'s.
   void cross(StackBorder& border, const at::Tensor& output, const LayerViews& embedding,
-             const at::Tensor& room) const;
+             const at::Tensor& room, const Dropout& dropout) const;
 
   bool is_of_decoder(LayerId layer) const;
   bool is_first_of_decoder(LayerId layer) const;
@@ -55,7 +56,7 @@ class TwoStacks {
   std::vector<at::Tensor> read_by(LayerId layer, const StackBorder& border) const;
   void add(LayerId layer, std::span<const at::Tensor> gradients, StackBorder& border);
   // The gradient of the encoder's output, from that of all the decoder.
-  at::Tensor cross_back(StackBorder& border, const LayerViews& embedding);
+  at::Tensor cross_back(StackBorder& border, const LayerViews& embedding, const Dropout& dropout);
 
   // Forgets what a step that was given up has left. Launches nothing.
   void drop() { is_pending_ = false; }
@@ -71,6 +72,7 @@ class TwoStacks {
   };
   Stack make_stack(std::int64_t longest, BiasSees sees) const;
   void begin_sums();
+  DropPlace drop_place() const { return {.share = shape_.dropout.output, .in_layer = 2}; }
 
   const ModelShape shape_;
   std::int64_t encoder_rows_;  // of a micro-batch, at most

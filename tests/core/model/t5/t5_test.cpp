@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kSource = 20;
 
 // Heads of their own width; more of the decoder's blocks than of the encoder's.
-ModelShape small_t5(bool is_first_version) {
+ModelShape small_t5(bool is_first_version, double dropout = 0) {
   ModelShape shape{"t5", 5, 48, 4, 24, 97, Family::t5};
   shape.ffn = 80;
   shape.head_dim = 10;
@@ -29,6 +29,7 @@ ModelShape small_t5(bool is_first_version) {
   shape.tied_tables = is_first_version;
   shape.stacks = {.encoder_layers = 2, .buckets = 8, .bucket_distance = 12};
   shape.stacks.gated_mlp = !is_first_version;
+  shape.dropout = {dropout, dropout, dropout, dropout};
   return shape;
 }
 
@@ -63,6 +64,9 @@ Batch batch_for(const ModelShape& shape, std::int64_t rows, std::uint64_t seed) 
   made.targets = tokens(count, shape.vocabulary, 7 * seed);
   made.decoder_inputs = tokens(count, shape.vocabulary, 7 * seed + 1);
   for (std::size_t i = 2; i < made.targets.size(); i += 3) made.targets[i] = kIgnoredTarget;
+  for (std::int64_t i = 0; i < rows; ++i)
+    made.drop_keys.push_back(
+        static_cast<std::uint32_t>(seed * 1000 + 7 * static_cast<std::uint64_t>(i)));
   return made;
 }
 
@@ -142,7 +146,7 @@ TEST_CASE("16-bit gradients of every tensor are those of plain T5") {
 }
 
 TEST_CASE("fp32 gradients of every tensor are those of plain T5, of micro-batches their sum") {
-  const ModelShape shape = small_t5(GENERATE(true, false));
+  const ModelShape shape = small_t5(GENERATE(true, false), GENERATE(0, 0.2));
   ModelOptions options{.batch = 3, .sequence = kSource, .compute = ParameterKind::fp32};
   Gpt2Run run(shape, options);
   const Batch first = batch_for(shape, 3, 5), second = batch_for(shape, 2, 6);
@@ -197,7 +201,7 @@ std::vector<std::uint16_t> step_with_blocks_away(Gpt2Run& run, const Batch& batc
 }
 
 TEST_CASE("recomputed or away meanwhile, a T5 has the same bits as kept") {
-  const ModelShape shape = small_t5(GENERATE(true, false));
+  const ModelShape shape = small_t5(GENERATE(true, false), GENERATE(0, 0.2));
   const Batch batch = batch_for(shape, 3, 5);
   ModelOptions options{.batch = 3, .sequence = kSource};
   Gpt2Run keep(shape, options);
@@ -220,12 +224,15 @@ TEST_CASE("blocks of both stacks and the head of a T5 keep the bytes that are co
   shape.head_dim = 80;
   shape.tied_tables = GENERATE(true, false);
   shape.stacks.gated_mlp = !shape.tied_tables;
+  const double dropout = GENERATE(0, 0.2);
+  shape.dropout = {dropout, dropout, dropout, dropout};
   const std::int64_t batch = 2, sequence = 192;
   Gpt2Run run(shape, {.batch = batch, .sequence = sequence, .activations = Activations::offload});
   Batch made(batch, sequence, shape.vocabulary, 5);
   made.target_sequence = shape.target_sequence(sequence);
   made.targets = tokens(batch * made.target_sequence, shape.vocabulary, 2);
   made.decoder_inputs = tokens(batch * made.target_sequence, shape.vocabulary, 3);
+  made.drop_keys = {1, 2};
   REQUIRE(run.model->set_batch(0, made.view(), BatchUse::training).ok());
   for (const std::int32_t l : {0, 1, 2, 3}) {
     INFO("layer " << l);
