@@ -3,6 +3,7 @@
 #include "core/model/compute_device.h"
 #include "core/model/trainable_model.h"
 #include "core/offload/offload.h"
+#include "core/offload/offload_options.h"
 
 namespace sluice::train {
 
