@@ -98,8 +98,8 @@ struct EncoderDecoder {
 struct DropShares {
   double embedding = 0;  // of the embedding's result
   double attention = 0;  // of attention's weights
-  double rows = 0;    // of what a sublayer adds to the residual stream; t5: and of its MLP's width
-  double output = 0;  // t5: of each stack's result, behind its norm
+  double rows = 0;       // of what a sublayer adds to the stream; t5: of its MLP's width, too
+  double output = 0;     // t5: of each stack's result, behind its norm
   bool operator==(const DropShares&) const = default;
 };
 
@@ -133,10 +133,10 @@ struct ModelShape {
   Rotary rotary = {};
   SlidingWindow window = {};
   DropShares dropout = {};
+  Lora lora = {};  // no key of a model file: a run's settings say it
   // bert only.
   bool masked_head = false;   // BertForMaskedLM's, without pooler and next-sentence answer
   std::int64_t segments = 0;  // kinds of tokens; 0: two
-  Lora lora = {};             // no key of a model file: a run's settings say it
   // t5 only.
   EncoderDecoder stacks = {};
 
@@ -153,9 +153,6 @@ struct ModelShape {
   std::int64_t segment_count() const { return segments > 0 ? segments : 2; }
 
   bool has_adapters() const { return lora.rank > 0; }
-
-  // The tensors that are trained: all of the model's, or its adapters'. Layers without an adapter
-  // are empty then.
   bool has_decoder() const { return stacks.encoder_layers > 0; }
   std::int64_t decoder_layers() const { return layers - stacks.encoder_layers; }
   std::int64_t bucket_count() const { return stacks.buckets > 0 ? stacks.buckets : 32; }
@@ -170,6 +167,8 @@ struct ModelShape {
   // The same with one block of each kind: what the depth does not matter to asks it.
   ModelShape with_least_depth() const;
 
+  // The tensors that are trained: all of the model's, or its adapters'. Layers without an adapter
+  // are empty then.
   FlatLayout flat_layout() const;
   FlatLayout base_layout() const;  // the model's own tensors
   bool is_causal() const;          // attention looks back only
