@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/split_mix.h"
+#include "core/model/trainable_model.h"
 
 namespace sluice::model {
 
@@ -49,5 +50,11 @@ struct PlainDrop {
     return values * at::tensor(factors).view(values.sizes());
   }
 };
+
+// The one of a batch's row.
+inline PlainDrop plain_drop(const TokenBatch& batch, std::int64_t row) {
+  if (batch.drop_keys.empty()) return {};
+  return {true, batch.drop_keys[static_cast<std::size_t>(row)]};
+}
 
 }  // namespace sluice::model

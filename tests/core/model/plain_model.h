@@ -38,6 +38,13 @@ inline std::vector<float> flat_gradients(const FlatLayout& layout, const PlainTe
   return flat;
 }
 
+// Over the targets that are not below zero.
+inline at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& targets) {
+  const at::Tensor picked =
+      logits.log_softmax(-1).gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1);
+  return -(picked * (targets >= 0)).sum();
+}
+
 inline at::Tensor numbers_of(std::span<const std::int32_t> tokens) {
   return at::tensor(std::vector<std::int64_t>(tokens.begin(), tokens.end()));
 }

@@ -76,12 +76,6 @@ class Plain {
   PlainDrop drop_;
 };
 
-at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::Tensor picked =
-      logits.log_softmax(-1).gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1);
-  return -(picked * (targets >= 0)).sum();
-}
-
 }  // namespace
 
 PlainBert plain_bert(const ModelShape& shape, std::span<const float> parameters,
@@ -96,10 +90,8 @@ PlainBert plain_bert(const ModelShape& shape, std::span<const float> parameters,
   for (std::int64_t row = 0; row < batch.batch; ++row) {
     const auto first = static_cast<std::size_t>(row * batch.sequence);
     const auto count = static_cast<std::size_t>(batch.sequence);
-    PlainDrop drop;
-    if (!batch.drop_keys.empty()) drop = {true, batch.drop_keys[static_cast<std::size_t>(row)]};
     const at::Tensor logits =
-        Plain(shape, w, drop)
+        Plain(shape, w, plain_drop(batch, row))
             .logits(
                 numbers_of(batch.inputs.subspan(first, count)),
                 numbers_of(std::span(segments).subspan(first, count)),

@@ -98,10 +98,7 @@ PlainResult plain_gpt2(const ModelShape& shape, std::vector<float> parameters,
     const std::size_t first = row * batch.sequence, count = batch.sequence;
     loss =
         loss + window_loss(shape, w, input_table, numbers_of(batch.inputs.subspan(first, count)),
-                           numbers_of(batch.targets.subspan(first, count)),
-                           batch.drop_keys.empty()
-                               ? PlainDrop{}
-                               : PlainDrop{true, batch.drop_keys[static_cast<std::size_t>(row)]});
+                           numbers_of(batch.targets.subspan(first, count)), plain_drop(batch, row));
   }
   loss = loss / static_cast<double>(batch.batch * batch.sequence);
   loss.backward();

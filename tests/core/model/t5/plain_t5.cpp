@@ -125,12 +125,6 @@ class Plain {
   PlainDrop drop_;
 };
 
-at::Tensor loss_sum(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::Tensor picked =
-      logits.log_softmax(-1).gather(1, targets.clamp_min(0).unsqueeze(1)).squeeze(1);
-  return -(picked * (targets >= 0)).sum();
-}
-
 }  // namespace
 
 PlainT5 plain_t5(const ModelShape& shape, std::span<const float> parameters,
@@ -145,10 +139,8 @@ PlainT5 plain_t5(const ModelShape& shape, std::span<const float> parameters,
       return numbers_of(
           all.subspan(static_cast<std::size_t>(row * columns), static_cast<std::size_t>(columns)));
     };
-    PlainDrop drop;
-    if (!batch.drop_keys.empty()) drop = {true, batch.drop_keys[static_cast<std::size_t>(row)]};
     const at::Tensor logits =
-        Plain(shape, w, drop)
+        Plain(shape, w, plain_drop(batch, row))
             .logits(numbers(batch.inputs, batch.sequence),
                     numbers(batch.decoder_inputs, batch.target_sequence),
                     seen.empty() ? batch.sequence : seen[static_cast<std::size_t>(row)]);
