@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/model/torch/biased_attention.h"
-#include "core/model/torch/products.h"
+#include "core/model/torch/linear.h"
 #include "core/model/torch/rms_norm.h"
 
 namespace sluice::model {
@@ -27,11 +27,6 @@ enum : std::uint32_t {
 at::Tensor embed(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& /*places*/,
                  const ModelShape& /*shape*/) {
   return w["shared.weight"].index_select(0, tokens);
-}
-
-// Weights are [out, in].
-at::Tensor linear(const at::Tensor& x, const LayerViews& w, const std::string& name) {
-  return watched_product(x, w[name + ".weight"].t());
 }
 
 at::Tensor normed(const at::Tensor& x, const LayerViews& w, const std::string& sublayer,
