@@ -14,6 +14,9 @@
 
 namespace sluice::gui {
 
+// The part to the left of the time, without the display's scale.
+inline constexpr float kTrackLabelWidth = 140;
+
 struct TimelinePlace {
   ImVec2 low;  // of the part in which time is drawn, below the ruler
   ImVec2 high;

@@ -21,7 +21,6 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float kTrackLabelWidth = 140;
 constexpr float kStripHeight = 26;
 constexpr double kWheelZoom = 1.25;
 constexpr double kKeyZoom = 1.4;  // a key that is pressed once

@@ -10,6 +10,7 @@
 #include "gui/views/path_track.h"
 #include "gui/views/session.h"
 #include "gui/views/timeline_layout.h"
+#include "gui/views/timeline_place.h"
 #include "gui/views/timeline_ruler.h"
 #include "gui/widgets/look.h"
 #include "tests/gui/app/window_fixture.h"
@@ -28,6 +29,13 @@ ImVec2 canvas_point(const Drive& drive, float x, float y) {
 float rows_top(const Drive& drive) {
   return canvas_point(drive, 0, 0).y + ruler_height(drive.session().pieces.facts()) +
          px(kPathHeight);
+}
+
+float x_of(const Drive& drive, TimeNs ts) {
+  const TimeRange& view = drive.session().timeline.view.range();
+  const float low = canvas_point(drive, 0, 0).x + px(kTrackLabelWidth);
+  return low + (canvas_point(drive, 1, 0).x - low) * static_cast<float>(ts - view.begin) /
+                   static_cast<float>(view.width());
 }
 
 // The first span that can be seen in the middle of the row of a track.
@@ -184,27 +192,31 @@ TEST_CASE("a double click fits the span, else the step, under the cursor") {
     IM_CHECK(fits(span.ts, span.dur));
     IM_CHECK_EQ(session.timeline.chosen_span(), span.id);
     // On the ruler: a step, all of which is then shown.
-    d.test->ItemClick("//Timeline/Fit run");
-    const ImVec2 ruler = canvas_point(d, 0.27F, 0);  // steps end at a third of this run
-    d.test->MouseMoveToPos({ruler.x, ruler.y + 8});
+    const auto steps = session.pieces.steps();  // a copy: what is read may be read anew
+    const auto longest = std::ranges::max_element(steps, {}, &rundb::StepRow::dur);
+    IM_CHECK(longest != steps.end());
+    const auto show_all_steps = [&] {
+      session.timeline.view.fit({steps.front().ts, steps.back().ts + steps.back().dur});
+      d.test->Yield(2);
+      return x_of(d, longest->ts + longest->dur / 2);
+    };
+    const float on_ruler = show_all_steps();
+    d.test->MouseMoveToPos({on_ruler, canvas_point(d, 0, 0).y + 8});
     d.test->MouseDoubleClick(0);
     d.test->Yield(2);
-    const auto steps = session.pieces.steps();  // a copy: what is read may be read anew
-    IM_CHECK(std::ranges::any_of(
-        steps, [&](const rundb::StepRow& step) { return fits(step.ts, step.dur); }));
+    IM_CHECK(fits(longest->ts, longest->dur));
     // An empty place in the row of a group that has no spans of its own.
-    d.test->ItemClick("//Timeline/Fit run");
+    const float in_row = show_all_steps();
     const TimelineLayout layout = layout_of(*session.pieces.run, session.timeline.rows.folding());
     const auto empty = std::ranges::find_if(layout.rows, [](const TimelineRow& row) {
       return row.kind == TimelineRow::Kind::group && row.track_id < 0;
     });
     IM_CHECK(empty != layout.rows.end());
     const float rows = rows_top(d);
-    d.test->MouseMoveToPos({canvas_point(d, 0.27F, 0).x, rows + empty->y + empty->height / 2});
+    d.test->MouseMoveToPos({in_row, rows + empty->y + empty->height / 2});
     d.test->MouseDoubleClick(0);
     d.test->Yield(2);
-    IM_CHECK(std::ranges::any_of(
-        steps, [&](const rundb::StepRow& step) { return fits(step.ts, step.dur); }));
+    IM_CHECK(fits(longest->ts, longest->dur));
   });
   CHECK(problem == "");
 }
