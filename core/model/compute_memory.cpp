@@ -67,12 +67,17 @@ LayerId head_of(const ModelShape& shape) {
   return LayerId{static_cast<std::int32_t>(shape.layers) + 1};
 }
 
+// A classifier's head reads one of them, and gets all.
+std::int64_t head_input_tokens(const ModelShape& shape, const ModelOptions& options) {
+  const LayerTokens tokens = tokens_of(shape, options, head_of(shape));
+  return shape.classifies() ? tokens.source : tokens.own;
+}
+
 std::int64_t head_kept_bytes(const ModelShape& shape, const ModelOptions& options) {
   const std::int64_t tokens = tokens_of(shape, options, head_of(shape)).own;
-  const std::int64_t row = tokens * shape.hidden * value_bytes(options);
+  const std::int64_t row = head_input_tokens(shape, options) * shape.hidden * value_bytes(options);
   if (is_recomputed(options.activations.of(head_of(shape)))) return row;
-  const std::int64_t values =
-      made_widths(architecture_of(shape).head.made(shape)) + shape.vocabulary;
+  const std::int64_t values = made_widths(head_kind(shape).made(shape)) + answer_count(shape);
   return row + tokens * values * value_bytes(options);
 }
 
@@ -149,9 +154,10 @@ std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& option
   return widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
 }
 
-// core/model/torch/document_mask.h: a mask, and in two bytes a place where it lies.
-std::int64_t document_mask_bytes(const ModelOptions& options) {
-  if (options.documents == Documents::together) return 0;
+// core/model/torch/document_mask.h: a mask, and in two bytes a place where it lies. A classifier
+// hides what fills its windows.
+std::int64_t document_mask_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (options.documents == Documents::together && !shape.classifies()) return 0;
   return options.sequence * options.sequence * (kWideValueBytes + 2);
 }
 
@@ -191,7 +197,7 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
       kBackwardWidths * std::max(shape.hidden, shape.has_decoder() ? shape.attention_width() : 0) +
       architecture_of(shape).mlp_tensors * shape.mlp_width() + adapter_widths(shape).passing;
   return block.all * value_bytes(options) + widened + recomputed +
-         attention_bytes(shape, options, products) + document_mask_bytes(options) +
+         attention_bytes(shape, options, products) + document_mask_bytes(shape, options) +
          tokens * widths * value_bytes(options);
 }
 
@@ -200,9 +206,9 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
 std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
   if (shape.has_adapters()) return 0;  // the table is not trained
   if (head_is_one_product(shape, options))
-    return shape.vocabulary * shape.hidden * value_bytes(options);
-  const std::int64_t slice = std::min(shape.vocabulary, kTiedSliceRows);
-  return shape.vocabulary * shape.hidden * kWideValueBytes +
+    return answer_count(shape) * shape.hidden * value_bytes(options);
+  const std::int64_t slice = std::min(answer_count(shape), kTiedSliceRows);
+  return answer_count(shape) * shape.hidden * kWideValueBytes +
          slice * shape.hidden * (value_bytes(options) + kWideValueBytes);
 }
 
@@ -213,22 +219,22 @@ std::int64_t product_sum_bytes(const ModelShape& shape, const ModelOptions& opti
   if (products != Products::summed_apart) return 0;
   const std::int64_t rows = shape.has_adapters() ? 0
                             : head_is_one_product(shape, options)
-                                ? shape.vocabulary
-                                : std::min(shape.vocabulary, kTiedSliceRows);
-  return std::max(chunk * shape.vocabulary, rows * shape.hidden) * kWideValueBytes;
+                                ? answer_count(shape)
+                                : std::min(answer_count(shape), kTiedSliceRows);
+  return std::max(chunk * answer_count(shape), rows * shape.hidden) * kWideValueBytes;
 }
 
 std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& options,
                                   Products products) {
   const std::int64_t tokens = tokens_of(shape, options, head_of(shape)).own;
-  const std::int64_t chunk = std::min(tokens, head_chunk_tokens(shape.vocabulary));
+  const std::int64_t chunk = std::min(tokens, head_chunk_tokens(answer_count(shape)));
   const std::int64_t logits = is_recomputed(options.activations.of(head_of(shape)))
-                                  ? chunk * shape.vocabulary * value_bytes(options)
+                                  ? chunk * answer_count(shape) * value_bytes(options)
                                   : 0;
   const std::int64_t own_table =
       shape.has_own_output_table() ? output_gradient_bytes(shape, options) : 0;
   return logits + own_table + product_sum_bytes(shape, options, chunk, products) +
-         4 * tokens * shape.hidden * value_bytes(options);
+         4 * head_input_tokens(shape, options) * shape.hidden * value_bytes(options);
 }
 
 std::int64_t base_bytes(const ModelShape& shape, const ModelOptions& options) {

@@ -147,6 +147,8 @@ void StepsView::draw_step_tip(double number) {
       draw_pair("loss", figure_text(step->loss, 4));
       if (const auto* row = validation_of(pieces_.validations(), step->id); row != nullptr) {
         draw_pair("validation loss", figure_text(row->loss, 4));
+        if (std::isfinite(row->accuracy))
+          draw_pair("accuracy", fmt::format("{:.1f} %", 100 * row->accuracy));
       }
       if (std::isfinite(step->lr)) draw_pair("learning rate", fmt::format("{:.4g}", step->lr));
       draw_pair("gradient norm", figure_text(step->grad_norm, 4));
