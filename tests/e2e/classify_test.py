@@ -198,10 +198,13 @@ def a_classifier_learns_its_labels_on_host_and_device_alike_and_leaves(place):
 
 
 @test
-def micro_batches_and_the_soft_device_answer_alike(place):
+def a_classifier_goes_on_as_if_it_had_not_stopped_on_every_device(place):
     tokens_of(place, count=80)
     settings = {**model_of(place, 2), "steps": 3, "batch": 4, "grad_accum_steps": 2}
     whole = place.train("--json", **settings).json()
+    place.train(output="half", **{**settings, "steps": 2}).done()
+    half = place.train("--json", "--resume", output="half", **settings).json()
+    require_equal(half["state_digest"], whole["state_digest"], "digest of a state that went on")
     soft = place.train("--json", output="soft", device="soft", activations="offload",
                        **settings).json()
     require_equal(soft["state_digest"], whole["state_digest"], "digest of the soft device's state")

@@ -61,7 +61,8 @@ function drawCurves() {
   const loss = new Plot(byId('loss-plot'), 190, ends, low - room, high + room);
   loss.curve(points.map((point) => [point[0], point[2]]));
   if (validations.length > 0) {
-    byId('loss-unit').textContent = 'nats a token; green: of the text that is held out';
+    const lossUnit = accuracies.size > 0 ? 'nats a record' : 'nats a token';
+    byId('loss-unit').textContent = `${lossUnit}; green: of the text that is held out`;
     loss.curve(validations, 'validation');
   }
   loss.changes();
