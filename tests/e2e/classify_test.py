@@ -9,6 +9,7 @@ import random
 import struct
 import sys
 
+from family_models import BERT_MODEL
 from hugging_face import read_safetensors
 from sluice_run import database, main, require, require_equal, require_words, sluice, test
 from token_files import fnv1a, made, python, refused
@@ -209,6 +210,27 @@ def a_classifier_goes_on_as_if_it_had_not_stopped_on_every_device(place):
                        **settings).json()
     require_equal(soft["state_digest"], whole["state_digest"], "digest of the soft device's state")
     require_equal(soft["validation_accuracy"], whole["validation_accuracy"], "accuracy")
+
+
+@test
+def a_pretrained_bert_becomes_a_classifier_with_a_new_head(place):
+    (place / "bert.toml").write_text(BERT_MODEL)
+    place.train(model="bert.toml", mask_token=256, steps=1, output="pretrained").done()
+    sluice("weights", "export", place / "pretrained", "-o", place / "hf", cwd=place.path).done()
+    config = json.loads((place / "hf/config.json").read_text())
+    config |= {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "a", "1": "b"}}
+    (place / "hf/config.json").write_text(json.dumps(config))
+    tokens_of(place, count=80)
+    settings = {"model": "hf", "text": "a.tok", "sequence": LENGTH, "steps": 1}
+    said = place.train(output="tuned", **settings).done().out
+    require_words(said, ["and new pooler.dense.weight", "classifier.weight, classifier.bias"],
+                  "the first lines")
+    place.train(output="adapted", lora_rank=2, **settings).refused(
+        2, ["lora_rank=2", "trained on a whole model", "has no pooler.dense.weight"])
+    sluice("weights", "export", place / "tuned", "-o", place / "tuned-hf", cwd=place.path).done()
+    exported = json.loads((place / "tuned-hf/config.json").read_text())
+    require_equal(exported["id2label"], config["id2label"], "names of labels")
+    require("classifier.weight" in read_safetensors(place / "tuned-hf"), "no head was exported")
 
 
 @test
