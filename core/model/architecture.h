@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/layer_tape.h"
 #include "core/model/layout_builder.h"
 #include "core/model/made_tensors.h"
 #include "core/model/model_shape.h"
@@ -53,6 +54,8 @@ struct LayerKind {
   std::vector<MadeTensor> (*made)(const ModelShape& shape);
   std::vector<Product> (*products)(const ModelShape& shape) = nullptr;      // null: none
   std::vector<Attention> (*attentions)(const ModelShape& shape) = nullptr;  // null: none
+  // Its operations, for the memory of its backward. Null: its backward goes through none.
+  void (*record)(LayerTape& tape, const ModelShape& shape) = nullptr;
   // Values that it makes once a sequence, not once a token; null: none.
   std::int64_t (*sequence_values)(const ModelShape& shape) = nullptr;
   Side side = Side::source;
@@ -119,9 +122,6 @@ struct Architecture {
   const char* lora_targets = "";  // of its linear layers, those that PEFT gives adapters
   OutputTable output_table = OutputTable::tied;
   Positions positions = Positions::table;
-  // Tensors of the MLP's width that a block keeps: before and after gelu; or a gate, its silu,
-  // what it is multiplied with, and the product.
-  std::int64_t mlp_tensors = 2;
   LayerKind embedding;
   LayerKind block;
   // The second stack's, where ModelShape::has_decoder().

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/memory_item.h"
+#include "core/model/layer_tape.h"
 #include "core/model/model_factory.h"
 
 namespace sluice::model {
@@ -21,13 +22,6 @@ struct ComputeMemory {
   std::int64_t tied_gradient_bytes;
   std::int64_t offloaded_bytes;  // of the activations, those that leave: at once in memory
   std::int64_t base_bytes = 0;   // of a model of which adapters alone are trained
-};
-
-// How products are made.
-enum class Products : std::uint8_t {
-  as_they_are,   // by instructions for such numbers
-  summed_apart,  // of bf16 by a processor without these: added up in fp32 of their own by oneDNN
-  widened,       // of 16-bit numbers that are widened to fp32 (core/model/widened_pieces.h)
 };
 
 ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& options,

@@ -44,7 +44,6 @@ void MadeTensors::rms_norm(std::int64_t width) {
 
 void MadeTensors::fused_attention(std::int64_t heads, std::int64_t width) {
   kept("attention's result", width);
-  in_memory("its result as rows", width);
   tensors_.push_back({"sums of its rows", heads, MadeUse::statistic, kFp32Bytes});
 }
 

@@ -108,8 +108,33 @@ std::vector<MadeTensor> bert_classifier_made(const ModelShape& shape) {
   return made.take();
 }
 
+// tanh's backward asks for its result, as relu's does.
+void record_bert_classifier(LayerTape& tape, const ModelShape& shape) {
+  const auto first = tape.first_rows(tape.source(shape.hidden));
+  const auto pooled = tape.rectified(tape.product_plus_bias(first, shape.hidden));
+  tape.output(tape.dropped(pooled, shape.dropout.output));
+}
+
 std::vector<Product> bert_classifier_products(const ModelShape& shape) {
   return {{shape.hidden, shape.hidden}, {shape.hidden, shape.classes}};
+}
+
+void record_bert_block(LayerTape& tape, const ModelShape& shape) {
+  const std::int64_t hidden = shape.hidden;
+  const auto x = tape.input(hidden);
+  const auto query = tape.product_plus_bias(x, hidden);
+  const auto key = tape.product_plus_bias(x, hidden);
+  const auto value = tape.product_plus_bias(x, hidden);
+  const auto mixed = tape.product_plus_bias(tape.attention(query, key, value), hidden);
+  const auto middle = tape.layer_norm(tape.sum(x, tape.dropped(mixed, shape.dropout.rows)));
+  const auto widened = tape.activated(tape.product_plus_bias(middle, shape.mlp_width()));
+  const auto last = tape.dropped(tape.product_plus_bias(widened, hidden), shape.dropout.rows);
+  tape.output(tape.layer_norm(tape.sum(middle, last)));
+}
+
+void record_bert_head(LayerTape& tape, const ModelShape& shape) {
+  const auto x = tape.input(shape.hidden);
+  tape.output(tape.layer_norm(tape.activated(tape.product_plus_bias(x, shape.hidden))));
 }
 
 std::vector<MadeTensor> bert_head_made(const ModelShape& shape) {
@@ -156,14 +181,17 @@ const Architecture kBert = {
     .block = {.add_tensors = add_bert_block,
               .made = plain_block_made,
               .products = plain_block_products,
-              .attentions = plain_block_attentions},
+              .attentions = plain_block_attentions,
+              .record = record_bert_block},
     .head = {.add_tensors = add_bert_head,
              .made = bert_head_made,
              .products = bert_head_products,
+             .record = record_bert_head,
              .sequence_values = bert_head_sequence_values},
     .classifier_head = {.add_tensors = add_bert_classifier,
                         .made = bert_classifier_made,
                         .products = bert_classifier_products,
+                        .record = record_bert_classifier,
                         .side = Side::target},
     .number_keys = kBertNumberKeys,
     .real_keys = kBertRealKeys,

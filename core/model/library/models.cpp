@@ -106,12 +106,14 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
 
 }  // namespace
 
+Products host_products(ParameterKind kind) {
+  const at::ScalarType dtype = dtype_of(kind);
+  if (widens_products(dtype, at::kCPU)) return Products::widened;
+  return sums_products_apart(dtype, at::kCPU) ? Products::summed_apart : Products::as_they_are;
+}
+
 ComputeMemory host_compute_memory(const ModelShape& shape, const ModelOptions& options) {
-  const at::ScalarType dtype = dtype_of(options.compute);
-  const Products products = widens_products(dtype, at::kCPU)       ? Products::widened
-                            : sums_products_apart(dtype, at::kCPU) ? Products::summed_apart
-                                                                   : Products::as_they_are;
-  return compute_memory(shape, options, products);
+  return compute_memory(shape, options, host_products(options.compute));
 }
 
 ModelFactory host_factory() { return {.make = make, .memory = memory}; }
