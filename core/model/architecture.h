@@ -128,6 +128,9 @@ struct Architecture {
   const char* decoder_block_name = "";
   LayerKind decoder_block = {};
   LayerKind head;
+  // The head that answers classes, where ModelShape::classifies(); its input's rows are the
+  // source's, its own are a window each.
+  LayerKind classifier_head = {};
   std::span<const NumberKey> number_keys;
   std::span<const RealKey> real_keys = {};
   std::span<const FlagKey> flag_keys = {};
@@ -142,6 +145,7 @@ std::span<const Architecture* const> architectures();
 const Architecture& architecture_of(const ModelShape& shape);
 // Layer 0 is the embedding, `shape.layers` blocks follow, and the head is last.
 const LayerKind& layer_kind(const ModelShape& shape, LayerId layer);
+const LayerKind& head_kind(const ModelShape& shape);
 
 // The tokens of a micro-batch of batch x sequence that a layer has rows of.
 LayerTokens layer_tokens(const ModelShape& shape, LayerId layer, std::int64_t batch,

@@ -103,6 +103,12 @@ LayerTape::Value LayerTape::rms_norm(Value x) {
   return weighted(normalised, 1);
 }
 
+LayerTape::Value LayerTape::first_rows(Value x) {
+  const Value y = make(width(x), /*is_of_sources=*/false);
+  add({.result = y, .steps = {gradient_of(x)}});
+  return y;
+}
+
 LayerTape::Value LayerTape::scaled(Value x) {
   const Value y = make_like(x, width(x));
   add({.result = y, .steps = {gradient_of(x)}});

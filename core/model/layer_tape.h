@@ -61,6 +61,7 @@ class LayerTape {
   Value product_plus_bias(Value x, std::int64_t width);
   Value layer_norm(Value x);
   Value rms_norm(Value x);
+  Value first_rows(Value x);             // of each window of a source
   Value scaled(Value x);                 // by a constant
   Value dropped(Value x, double share);  // x itself where nothing is dropped
   Value activated(Value x);              // by gelu or silu, whose backward asks for x

@@ -5,6 +5,12 @@ namespace sluice::model {
 MadeTensors::MadeTensors(std::int64_t input_width)
     : tensors_{{"input", input_width, MadeUse::input}} {}
 
+MadeTensors MadeTensors::of_source_input(std::int64_t input_width) {
+  MadeTensors made(input_width);
+  made.tensors_.front().of_sources = true;
+  return made;
+}
+
 void MadeTensors::kept(const char* what, std::int64_t width) { tensors_.push_back({what, width}); }
 
 void MadeTensors::kept_of_sources(const char* what, std::int64_t width) {

@@ -59,9 +59,10 @@ std::int64_t position_bias_bytes(const ModelShape& shape, const ModelOptions& op
 
 // ---- inside a layer
 
-// core/model/torch/document_mask.h: a mask, and in two bytes a place where it lies.
-std::int64_t document_mask_bytes(const ModelOptions& options) {
-  if (options.documents == Documents::together) return 0;
+// core/model/torch/document_mask.h: a mask, and in two bytes a place where it lies. A classifier
+// hides what fills its windows.
+std::int64_t document_mask_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (options.documents == Documents::together && !shape.classifies()) return 0;
   return options.sequence * options.sequence * (kFp32Bytes + 2);
 }
 
@@ -81,7 +82,7 @@ std::int64_t biased_attention_bytes(const ModelShape& shape, LayerTokens tokens,
 std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options,
                              LayerTokens tokens, Products products) {
   if (shape.has_decoder()) return biased_attention_bytes(shape, tokens, options.batch);
-  const std::int64_t mask = document_mask_bytes(options);
+  const std::int64_t mask = document_mask_bytes(shape, options);
   if (shape.dropout.attention > 0)
     return mask + dropped_attention_bytes(options.sequence, shape.heads);
   if (products == Products::widened)
@@ -121,8 +122,8 @@ LayerMemory layer_memory(const ModelShape& shape, const ModelOptions& options, L
 std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
   if (shape.has_adapters()) return 0;  // the table is not trained
   if (head_is_one_product(shape, options))
-    return shape.vocabulary * shape.hidden * value_bytes(options);
-  return shape.vocabulary * shape.hidden * kFp32Bytes;
+    return answer_count(shape) * shape.hidden * value_bytes(options);
+  return answer_count(shape) * shape.hidden * kFp32Bytes;
 }
 
 // A product for it, with what the product has beside itself.
@@ -130,7 +131,8 @@ std::int64_t output_product_bytes(const ModelShape& shape, const ModelOptions& o
                                   std::int64_t chunk, Products products) {
   if (shape.has_adapters()) return 0;
   const bool is_one = head_is_one_product(shape, options);
-  const std::int64_t rows = is_one ? shape.vocabulary : std::min(shape.vocabulary, kTiedSliceRows);
+  const std::int64_t rows =
+      is_one ? answer_count(shape) : std::min(answer_count(shape), kTiedSliceRows);
   const std::int64_t values = rows * shape.hidden;
   const std::int64_t beside =
       product_beside_bytes(products, options.compute, chunk * (rows + shape.hidden), values);
@@ -142,7 +144,7 @@ std::int64_t output_product_bytes(const ModelShape& shape, const ModelOptions& o
 // Pieces of the loss in fp32 where the processor computes (core/model/torch/head_loss.cpp).
 std::int64_t loss_piece_bytes(const ModelShape& shape, std::int64_t chunk) {
   constexpr std::int64_t kCachedElements = std::int64_t{1} << 19;
-  return std::min(chunk * shape.vocabulary, std::max(kCachedElements, shape.vocabulary)) *
+  return std::min(chunk * answer_count(shape), std::max(kCachedElements, answer_count(shape))) *
          kFp32Bytes;
 }
 
@@ -158,9 +160,9 @@ HeadMemory head_memory(const ModelShape& shape, const ModelOptions& options, Pro
   const LayerMemory layer = layer_memory(shape, options, head, products);
   const std::int64_t row = row_bytes(shape, options, head);
   const std::int64_t chunk =
-      std::min(tokens_of(shape, options, head).own, head_chunk_tokens(shape.vocabulary));
-  const std::int64_t logits = chunk * shape.vocabulary;
-  const std::int64_t table = shape.vocabulary * shape.hidden;
+      std::min(tokens_of(shape, options, head).own, head_chunk_tokens(answer_count(shape)));
+  const std::int64_t logits = chunk * answer_count(shape);
+  const std::int64_t table = answer_count(shape) * shape.hidden;
   const std::int64_t rows = chunk * shape.hidden;
   const std::int64_t piece = loss_piece_bytes(shape, chunk);
   const auto beside = [&](std::int64_t factors, std::int64_t result) {
@@ -249,7 +251,7 @@ class StepMemory {
     std::int64_t bytes = batch_bytes(shape_, options_.batch, options_.sequence) +
                          tokens * kFp32Bytes + source_values() * value_bytes(options_);
     if (!is_recomputed(options_.activations.of(head_of(shape_))))
-      bytes += tokens * shape_.vocabulary * value_bytes(options_);
+      bytes += tokens * answer_count(shape_) * value_bytes(options_);
     return bytes;
   }
   // The outputs of the embedding, and of the layers below one and of itself.

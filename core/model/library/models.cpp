@@ -23,6 +23,7 @@ namespace {
 // Those of core/model/architecture.h that are trainable.
 const TorchArchitecture& torch_architecture_of(const ModelShape& shape) {
   if (shape.family == Family::llama) return kTorchLlama;
+  if (shape.classifies()) return kTorchBertClassifier;
   if (shape.family == Family::bert) return kTorchBert;
   if (shape.family == Family::t5) return kTorchT5;
   CHECK(shape.family == Family::gpt2);
@@ -81,8 +82,8 @@ MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
   items.push_back(
       {"pieces of the loss",
        launched_piece_bytes(std::min(options.batch * shape.target_sequence(options.sequence),
-                                     head_chunk_tokens(shape.vocabulary)),
-                            shape.vocabulary, opened.device)});
+                                     head_chunk_tokens(answer_count(shape))),
+                            answer_count(shape), opened.device)});
   return items;
 }
 

@@ -38,8 +38,16 @@ bool reset_peak() {
 
 Batch batch_for(const ModelShape& shape, const ModelOptions& options) {
   Batch batch(options.batch, options.sequence, shape.vocabulary, 1);
-  if (!shape.has_decoder()) return batch;
+  if (!shape.has_decoder() && !shape.classifies()) return batch;
   batch.target_sequence = shape.target_sequence(options.sequence);
+  if (shape.classifies()) {
+    batch.targets.assign(static_cast<std::size_t>(options.batch), 1);
+    for (std::int64_t i = 0; i < std::ssize(batch.inputs); ++i) {
+      const std::int64_t column = i % options.sequence, length = options.sequence / 2;
+      batch.document_begins.push_back(static_cast<std::int32_t>(column < length ? 0 : length));
+    }
+    return batch;
+  }
   batch.decoder_inputs = batch.inputs;
   batch.decoder_inputs.resize(static_cast<std::size_t>(options.batch * batch.target_sequence));
   batch.targets = batch.decoder_inputs;
@@ -106,6 +114,12 @@ ModelShape bert_shape() {
   return shape;
 }
 const ModelShape kBert = bert_shape();
+ModelShape classifier_shape() {
+  ModelShape shape{"classifier", 4, 256, 4, 128, 8000, Family::bert};
+  shape.classes = 3;
+  return shape;
+}
+const ModelShape kClassifier = classifier_shape();
 ModelShape t5_shape() {
   ModelShape shape{"t5", 4, 256, 4, 128, 8000, Family::t5};
   shape.head_dim = 64;
@@ -136,6 +150,7 @@ const std::vector<Case> kCases = {
     {kLlama, {.batch = 16, .sequence = 128, .activations = recompute}},
     {kBert, {.batch = 16, .sequence = 128}},
     {kBert, {.batch = 16, .sequence = 128, .activations = recompute}},
+    {kClassifier, {.batch = 16, .sequence = 128}},
     {kT5, {.batch = 16, .sequence = 128}},
     {kT5, {.batch = 16, .sequence = 128, .activations = recompute}},
     {kWordy, {.batch = 1, .sequence = 256}},
