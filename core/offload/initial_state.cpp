@@ -13,8 +13,8 @@
 namespace sluice::offload {
 namespace {
 
-// One is made while another is written, or taken while another is read.
-constexpr int kAtOnce = 2;
+// Some are on their way to the drive, or from it, while another is made or taken.
+constexpr int kAtOnce = 4;
 
 runtime::OperationLabel label_of(stages::Stage stage, SubgroupId subgroup) {
   runtime::OperationLabel label;
