@@ -3,11 +3,11 @@
 
     bench/train/against_transformers.py --python VENV/bin/python [--pairs 3] [--dir DIR]
 
-A Llama of 100 million parameters, bf16, learns the same number of random tokens in the same batches:
-by transformers (LlamaForCausalLM with SDPA) with torch's fused AdamW, all of it in memory; by Sluice
-with its state in memory (state_cache=auto), and with its state on the drive of DIR. The three take
-turns; a figure is the median of a turn's steps after the first two, a ratio that of the same turn,
-and what is printed last the median of the turns'.
+A Llama of 100 million parameters, bf16, learns the same number of random tokens in the same
+batches: by transformers (LlamaForCausalLM with SDPA) with torch's fused AdamW, all of it in memory;
+by Sluice with its state in memory (state_cache=auto), and with its state on the drive of DIR. The
+three take turns; a figure is the median of a turn's steps after the first two, a ratio that of the
+same turn, and what is printed last the median of the turns'.
 
 --python is a Python that has torch and transformers.
 """
@@ -99,7 +99,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", required=True)
     parser.add_argument("--sluice", default=ROOT / "build/release/bin/sluice", type=pathlib.Path)
-    parser.add_argument("--dir", default=pathlib.Path("/tmp/sluice-transformers"), type=pathlib.Path)
+    parser.add_argument("--dir", default="/tmp/sluice-transformers", type=pathlib.Path)
     parser.add_argument("--pairs", default=3, type=int)
     parser.add_argument("--steps", default=6, type=int)
     parser.add_argument("--batch", default=4, type=int)

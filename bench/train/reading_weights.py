@@ -4,11 +4,10 @@
     bench/train/reading_weights.py [--layers 16] [--dir DIR]
 
 Makes a folder of a Llama (hidden 2048, a vocabulary of 128256; 16 layers: 1.2 billion parameters;
-32 of hidden 4096, --hidden 4096 --ffn 14336 --kv 1024: 8 billion) with random bf16 weights in pieces,
+--layers 32 --hidden 4096 --ffn 14336 --kv 1024: 8 billion) with random bf16 weights in pieces,
 begins a run with it and takes the time of its stage create_state from the record. The bound is the
 time in which bench_io reads the weights and writes the state, on the same drive, one behind the
-other. DIR needs room for 16 bytes a parameter. Random exponents would be no numbers: the bytes
-repeat a block of normal values.
+other. DIR needs room for 16 bytes a parameter. The weights repeat a block of normal values.
 """
 import argparse
 import json
@@ -59,8 +58,8 @@ def bf16_block():
 def write_piece(path, piece, block):
     header, end = {}, 0
     for name, shape in piece.items():
-        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [end, end + size_of(shape)]}
-        end += size_of(shape)
+        begin, end = end, end + size_of(shape)
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open(path, "wb") as file:
