@@ -267,8 +267,10 @@ class StepMemory {
   }
 
   Phase head_phase() const {
-    const std::int64_t kept = kept_up_to(last_block()) + head_.kept;
-    return {kept_of_all(kept), std::max(head_.forward, head_.backward)};
+    const LayerId head = head_of(shape_);
+    const bool leaves = is_offloaded(options_.activations.of(head));
+    return {kept_of_all(kept_up_to(last_block()) + (leaves ? 0 : head_.kept)),
+            std::max(head_.forward, head_.backward)};
   }
 
   // Each micro-batch has a gradient of the stream; the encoder's output receives one in fp32 from
@@ -283,10 +285,10 @@ class StepMemory {
     }
     std::int64_t beside =
         std::max(memory.backward.most, memory.backward.at_end + widened_gradient_bytes(layer));
-    if (is_recomputed(options_.activations.of(layer))) {
+    const Activations choice = options_.activations.of(layer);
+    if (is_recomputed(choice)) beside += memory.kept;
+    if (choice == Activations::recompute)
       kept -= row_bytes(shape_, options_, layer);  // the output is made anew
-      beside += memory.kept;
-    }
     return {kept_of_all(kept), beside};
   }
 

@@ -134,7 +134,7 @@ runtime::Task<Status> InitialState::create_queued(Queue& queue, const FillInitia
 runtime::Task<Status> InitialState::load() {
   runtime::TaskGroup devices(parts_.kernels.runtime());
   for (const DeviceId device : ids_of(parts_.subgroups_of)) {
-    devices.spawn(load_of(device, parts_.subgroups_of[device]));
+    devices.spawn(load_of(device, parts_.subgroups_of[device], kAtOnce));
   }
   Status status = co_await devices.join();
   co_return status;
@@ -143,7 +143,7 @@ runtime::Task<Status> InitialState::load() {
 runtime::Task<Status> InitialState::load(const std::vector<SubgroupId>& subgroups) {
   runtime::TaskGroup devices(parts_.kernels.runtime());
   for (const DeviceId device : ids_of(parts_.subgroups_of)) {
-    devices.spawn(load_of(device, subgroups));
+    devices.spawn(load_of(device, subgroups, 1));
   }
   Status status = co_await devices.join();
   co_return status;
@@ -151,10 +151,10 @@ runtime::Task<Status> InitialState::load(const std::vector<SubgroupId>& subgroup
 
 // Those of `subgroups` that the device updates.
 runtime::Task<Status> InitialState::load_of(DeviceId device,
-                                            const std::vector<SubgroupId>& subgroups) {
+                                            const std::vector<SubgroupId>& subgroups, int at_once) {
   Queue queue{subgroups};
   runtime::TaskGroup tasks(parts_.kernels.runtime());
-  for (int i = 0; i < kAtOnce; ++i) tasks.spawn(load_queued(device, queue));
+  for (int i = 0; i < at_once; ++i) tasks.spawn(load_queued(device, queue));
   Status status = co_await tasks.join();
   co_return status;
 }

@@ -40,7 +40,7 @@ class InitialState {
   runtime::Task<Status> create(const FillInitial& fill, StepUpdate& update);
   // Errors: ErrorCode::corrupt where master weights are not those of the commit.
   runtime::Task<Status> load();
-  // The same of some subgroups, which live until awaited.
+  // The same of some subgroups of a step, which live until awaited; one at a time of a device.
   runtime::Task<Status> load(const std::vector<SubgroupId>& subgroups);
 
  private:
@@ -57,7 +57,8 @@ class InitialState {
   runtime::Task<Status> create_queued(Queue& queue, const FillInitial& fill, StepUpdate& update);
   runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill,
                                         StepUpdate& update);
-  runtime::Task<Status> load_of(DeviceId device, const std::vector<SubgroupId>& subgroups);
+  runtime::Task<Status> load_of(DeviceId device, const std::vector<SubgroupId>& subgroups,
+                                int at_once);
   runtime::Task<Status> load_queued(DeviceId device, Queue& queue);
   runtime::Task<Status> load_subgroup(SubgroupId subgroup);
   csd::HostTransfer chunk(SubgroupId subgroup, std::int32_t variable, std::int64_t first,

@@ -303,7 +303,7 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
   (*assembly)->attach(state_layout);
   offload::Offload& offload = (*assembly)->offload();
   const std::vector<plan::LayerCost> costs(layout.layers.size(), {20'000, setup.backward_ns});
-  train::StepContext context{runtime, platform, offload, nullptr, layout, costs, 64};
+  train::StepContext context{runtime, platform, offload, nullptr, layout, costs, 64, 8};
 
   std::vector<state::SlotId> before;
   for (std::int32_t s = 0; s < geometry.subgroup_count(); ++s) {
