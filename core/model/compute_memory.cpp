@@ -231,8 +231,15 @@ std::int64_t head_temporary_bytes(const ModelShape& shape, const ModelOptions& o
          4 * tokens * shape.hidden * value_bytes(options);
 }
 
+// A layer begins in its place where it does in a cache line.
 std::int64_t base_bytes(const ModelShape& shape, const ModelOptions& options) {
-  return shape.has_adapters() ? shape.base_layout().parameter_count * value_bytes(options) : 0;
+  constexpr std::int64_t kLineBytes = 64;
+  if (!shape.has_adapters()) return 0;
+  const FlatLayout base = shape.base_layout();
+  if (!options.base_comes_by_layer) return base.parameter_count * value_bytes(options);
+  const std::int64_t tables = base.layers.front().count;
+  const std::int64_t places = tables + 2 * base.largest_after_first();
+  return places * value_bytes(options) + 2 * kLineBytes;
 }
 
 std::int64_t embedding_temporary_bytes(const ModelShape& shape, const ModelOptions& options) {
@@ -263,8 +270,7 @@ MemoryItems compute_items(const ComputeMemory& memory) {
 }
 
 MemoryItems host_items(const ComputeMemory& memory) {
-  MemoryItems items = {{"program and libraries", memory.library_bytes},
-                       {"base weights (lora_rank)", memory.base_bytes}};
+  MemoryItems items = {{"program and libraries", memory.library_bytes}};
   for (MemoryItem& item : compute_items(memory)) items.push_back(std::move(item));
   return items;
 }

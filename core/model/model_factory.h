@@ -34,8 +34,10 @@ struct ModelOptions {
   ParameterKind compute = ParameterKind::bf16;  // also of the parameters
   int thread_count = 0;                         // 0 = all cores
   // Where adapters alone are trained: the model's own parameters, of the same kind, in memory that
-  // outlives the model and does not change.
+  // outlives the model. What is there of it does not change.
   ParameterSpan base = {};
+  // A layer's part of it is there when the layer's own parameters are.
+  bool base_comes_by_layer = false;
   Documents documents = Documents::together;
 };
 

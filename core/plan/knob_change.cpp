@@ -49,7 +49,8 @@ bool needs_new_offload(const RunPlan& from, const RunPlan& to) {
     return std::tuple(plan.config.storage.io_bytes, plan.config.storage.queue_depth);
   };
   return with_prefetch_of_other != to.options || from.device_map != to.device_map ||
-         lanes(from) != lanes(to) || moves_other_activations(from.config, to.config);
+         from.base.device_map != to.base.device_map || lanes(from) != lanes(to) ||
+         moves_other_activations(from.config, to.config);
 }
 
 }  // namespace sluice::plan

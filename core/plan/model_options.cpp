@@ -10,6 +10,8 @@ model::ModelOptions model_options(const settings::RunConfig& config) {
           .activation_buffer_bytes = config.arithmetic.activation_buffer_bytes,
           .compute = config.arithmetic.precision,
           .thread_count = static_cast<int>(config.resources.threads),
+          .base_comes_by_layer =
+              config.lora.rank > 0 && config.offload.parameters == offload::ParameterTier::storage,
           .documents = config.objective.documents};
 }
 

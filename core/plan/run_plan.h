@@ -11,6 +11,7 @@
 #include "core/activation/activation_plan.h"
 #include "core/model/model_shape.h"
 #include "core/offload/offload_options.h"
+#include "core/offload/parameter_store.h"
 #include "core/plan/layer_cost.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
@@ -35,6 +36,7 @@ struct RunPlan {
   state::Geometry geometry;     // of the state that is
   state::DeviceMap device_map;  // where the next version of each subgroup goes
   offload::OffloadOptions options;
+  offload::BaseCut base;  // of adapters, where it lies on the drives
   std::vector<LayerCost> layer_costs;
   activation::ActivationPlan activations;  // what of them leaves memory in a step
 

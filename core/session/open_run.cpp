@@ -62,6 +62,10 @@ Status OpenRun::take_memory() {
   } else {
     ASSIGN_OR_RETURN(parameters_, pinned_memory().allocate(size_bytes));
   }
+  if (plan().base.is_there()) {
+    ASSIGN_OR_RETURN(base_,
+                     offload::map_parameters(plan().base.layout.parameter_count * element_bytes));
+  }
   return take_offload();
 }
 
@@ -74,9 +78,9 @@ Status OpenRun::take_offload() {
     };
   }
   const shard::Stretch owned = plan().share.owned();
-  ASSIGN_OR_RETURN(assembly_,
-                   offload::Assembly::take(assembly, runtime(), *request_->devices,
-                                           parameter_part().subspan(owned.first, owned.count)));
+  ASSIGN_OR_RETURN(assembly_, offload::Assembly::take(
+                                  assembly, runtime(), *request_->devices,
+                                  parameter_part().subspan(owned.first, owned.count), base()));
   clock_->register_buffers(assembly_->transfer_regions());
   return ok_status();
 }
@@ -89,6 +93,11 @@ ParameterSpan OpenRun::parameter_part() {
   if (!plan().share.is_gathered()) return parameters();
   return {parameter_part_.bytes().data(), plan().share.parameters.parameter_count,
           plan().options.parameter_kind};
+}
+
+ParameterSpan OpenRun::base() {
+  if (!plan().base.is_there()) return {};
+  return {base_.bytes().data(), plan().base.layout.parameter_count, plan().options.parameter_kind};
 }
 
 Status OpenRun::attach() {
@@ -117,6 +126,10 @@ Status OpenRun::load_parameters(const Stops& stops) {
   return loaded;
 }
 
+Status OpenRun::write_base(const offload::FillInitial& fill, const Stops& stops) {
+  return runtime().run(offload().write_base(fill, stops));
+}
+
 Status OpenRun::settle() {
   Status settled = runtime().run(offload().settle());
   if (clock_->recording() != nullptr) clock_->recording()->record_counters();
@@ -135,6 +148,7 @@ void OpenRun::set_plan(const plan::PlannedKnobs& planned) {
   plan.config = planned.run.config;
   plan.options = planned.run.options;
   plan.device_map = planned.run.device_map;
+  plan.base = planned.run.base;
   plan.activations = planned.run.activations;
   plan.layer_costs = planned.run.layer_costs;
   request_->memory.model = planned.model;

@@ -15,6 +15,7 @@
 #include "core/train/run_start.h"
 #include "core/train/step_parts.h"
 #include "core/train/training_recipe.h"
+#include "core/weights/checkpoint.h"
 #include "core/weights/kept_model.h"
 
 namespace sluice::train {
@@ -150,11 +151,7 @@ Status TrainingRun::open_model(const model::ModelFactory& factory) {
     ASSIGN_OR_RETURN(shard_groups_, ranks_->make_shard_groups(plan().share));
   }
   model::ModelOptions options = plan::model_options(config());
-  if (origin_.base != nullptr) {
-    ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::read(*origin_.base, plan(), stops_));
-    base_ = std::make_unique<BaseWeights>(std::move(base));
-    options.base = base_->span();
-  }
+  if (origin_.base != nullptr) RETURN_IF_ERROR(take_base(options));
   ASSIGN_OR_RETURN(built_, factory.make(plan().shape, options, session_->parameters()));
   runtime::RecordingSink* const recording = session_->clock().recording();
   if (recording != nullptr && built_.device != nullptr) {
@@ -162,6 +159,24 @@ Status TrainingRun::open_model(const model::ModelFactory& factory) {
         [device = built_.device.get()] { return device->memory_use().now_bytes; });
   }
   return ok_status();
+}
+
+// Whole, or by layer from the drives, which write_base() puts it onto.
+Status TrainingRun::take_base(model::ModelOptions& options) {
+  options.base = session_->base();
+  if (plan().base.is_there()) return ok_status();
+  ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::read(*origin_.base, plan(), stops_));
+  base_ = std::make_unique<BaseWeights>(std::move(base));
+  options.base = base_->span();
+  return ok_status();
+}
+
+Status TrainingRun::write_base() {
+  if (!plan().base.is_there()) return ok_status();
+  const offload::FillInitial fill = [&base = *origin_.base](
+                                        std::int32_t /*variable*/, std::int64_t first,
+                                        std::span<float> out) { return base.fill(first, out); };
+  return session_->write_base(fill, stops_);
 }
 
 Status TrainingRun::make_step_parts() {
@@ -200,11 +215,13 @@ Status TrainingRun::prepare(StartFrom start) {
         step_->residual(), origin_.resharded.drops_residual ? origin_.resharded.from : ""));
     RETURN_IF_ERROR(state.go_on_with_recipe(recipe_, ranks_ == nullptr || ranks_->is_first()));
     RETURN_IF_ERROR(session_->load_parameters(stops_));
+    RETURN_IF_ERROR(write_base());
     return step_->share_parameters();
   }
   state::TrainingPosition position = first_position(config());
   position.optimizer_step = origin_.optimizer_step();
   RETURN_IF_ERROR(session_->begin(recipe_, origin_.fill(plan()), position, stops_));
+  RETURN_IF_ERROR(write_base());
   return step_->share_parameters();
 }
 
@@ -235,6 +252,7 @@ Status TrainingRun::apply(const plan::PlannedKnobs& planned) {
                               : ok_status();
   };
   RETURN_IF_ERROR(session_->apply(planned, choose_activations));
+  RETURN_IF_ERROR(write_base());
   return make_step_parts();
 }
 

@@ -46,6 +46,7 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       shape_(shape),
       options_(options),
       layout_(shape.flat_layout()),
+      base_layout_(options.base_comes_by_layer ? shape.base_layout() : FlatLayout()),
       parameters_(parameters),
       block_memory_{device, nullptr, parameters.bytes(), {}},
       host_views_(view_flat(layout_, parameters)),
@@ -81,7 +82,7 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
 
 // To the device, once and for all: it stays there.
 void StackModel::take_base_along() {
-  if (!shape_.has_adapters()) return;
+  if (!shape_.has_adapters() || options_.base_comes_by_layer) return;
   const at::Tensor base = tensor_of(options_.base).to(block_memory_.device);
   views_.view_base(shape_.base_layout(), base, shape_.lora.scale());
   block_memory_.not_the_layers.push_back(base.storage().unsafeGetStorageImpl());
@@ -131,6 +132,11 @@ Status StackModel::choose_activations(const LayerActivations& activations) {
 
 void StackModel::bind(LayerId layer, const at::Tensor& flat) {
   views_.view_layer(layout_, layer, flat);
+  block_memory_.not_the_layers.push_back(flat.storage().unsafeGetStorageImpl());
+}
+
+void StackModel::bind_base(LayerId layer, const at::Tensor& flat) {
+  views_.view_base_layer(base_layout_, layer, flat, shape_.lora.scale());
   block_memory_.not_the_layers.push_back(flat.storage().unsafeGetStorageImpl());
 }
 

@@ -54,6 +54,8 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   KeptBlocks* kept_blocks() override { return this; }
 
   void bind(LayerId layer, const at::Tensor& flat) override;
+  const FlatLayout& base_layout() const override { return base_layout_; }
+  void bind_base(LayerId layer, const at::Tensor& flat) override;
   void launch_forward(LayerId layer, int micro_step) override;
   void launch_backward(LayerId layer, int micro_step, double gradient_scale,
                        const at::Tensor& into) override;
@@ -171,7 +173,8 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   const TorchArchitecture& architecture_;
   ModelShape shape_;
   ModelOptions options_;
-  FlatLayout layout_;  // of what is trained
+  FlatLayout layout_;       // of what is trained
+  FlatLayout base_layout_;  // of what comes by layer beside it
   ParameterSpan parameters_;
   std::optional<StagingMemory> staging_;  // beside a device
   BlockMemory block_memory_;
