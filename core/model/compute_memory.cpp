@@ -46,7 +46,7 @@ LayerTokens tokens_of(const ModelShape& shape, const ModelOptions& options, Laye
 std::int64_t block_kept_bytes(const ModelShape& shape, const ModelOptions& options, LayerId layer) {
   const LayerTokens tokens = tokens_of(shape, options, layer);
   return memory_bytes(layer_kind(shape, layer).made(shape), options.compute, tokens) +
-         tokens.own * adapter_widths(shape).kept * value_bytes(options);
+         std::max(tokens.own, tokens.source) * adapter_widths(shape).kept * value_bytes(options);
 }
 
 // A block of each kind; a decoder's is the last one.
@@ -185,7 +185,7 @@ std::int64_t block_temporary_bytes(const ModelShape& shape, const ModelOptions& 
       recomputed = std::max(recomputed, block_kept_bytes(shape, options, layer));
     tokens = std::max(tokens, tokens_of(shape, options, layer).own);
   }
-  const bool is_widened = options.micro_step_count > 1 && has_16_bits(options.compute);
+  const bool is_widened = options.adds_gradients() && has_16_bits(options.compute);
   const std::int64_t widened = is_widened ? block.largest * kWideValueBytes : 0;
   const std::int64_t widths =
       kBackwardWidths * std::max(shape.hidden, shape.has_decoder() ? shape.attention_width() : 0) +

@@ -39,6 +39,10 @@ struct ModelOptions {
   // A layer's part of it is there when the layer's own parameters are.
   bool base_comes_by_layer = false;
   Documents documents = Documents::together;
+  bool ranks_add_gradients = false;  // to those of other ranks, in fp32
+
+  // In fp32, of several micro-batches or ranks; else a layer's gradients have the parameters' type.
+  bool adds_gradients() const { return micro_step_count > 1 || ranks_add_gradients; }
 };
 
 // Without `text_of` a token is a byte.

@@ -12,7 +12,8 @@ model::ModelOptions model_options(const settings::RunConfig& config) {
           .thread_count = static_cast<int>(config.resources.threads),
           .base_comes_by_layer =
               config.lora.rank > 0 && config.offload.parameters == offload::ParameterTier::storage,
-          .documents = config.objective.documents};
+          .documents = config.objective.documents,
+          .ranks_add_gradients = config.batch.rank_count > 1};
 }
 
 model::LoraChoice lora_choice(const settings::RunConfig& config) {

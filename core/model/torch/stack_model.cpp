@@ -470,8 +470,10 @@ void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter
   if (!two_stacks_) return;
   two_stacks_->add(layer, of_shared, micro.border);
   if (!two_stacks_->is_first_of_decoder(layer)) return;
-  micro.border.lookup_gradient = micro.dropout.of_rows(
-      std::exchange(micro.stream_gradient, at::Tensor()), lookup_drop_place());
+  const at::Tensor of_lookup = std::exchange(micro.stream_gradient, at::Tensor());
+  if (!two_stacks_->goes_back_to_encoder()) return;
+  if (!shape_.has_adapters())
+    micro.border.lookup_gradient = micro.dropout.of_rows(of_lookup, lookup_drop_place());
   micro.stream_gradient = two_stacks_->cross_back(micro.border, views_.embedding(), micro.dropout);
 }
 

@@ -36,7 +36,7 @@ at::Tensor over(const at::Tensor& memory, at::ScalarType dtype, std::int64_t fir
 }
 
 std::int64_t gradient_element_bytes(const ModelOptions& options) {
-  return options.micro_step_count > 1 ? 4 : bytes_of(options.compute);
+  return options.adds_gradients() ? 4 : bytes_of(options.compute);
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, Torc
       region_(std::move(region)),
       base_(options.base),
       dtype_(dtype_of(options.compute)),
-      gradient_dtype_(options.micro_step_count > 1 ? at::kFloat : dtype_),
+      gradient_dtype_(options.adds_gradients() ? at::kFloat : dtype_),
       gradient_work_({opened.device, model.layout(), streams_,
                       [this](LayerId layer, int gradient) { return gradient_of(layer, gradient); },
                       [this](LayerId layer, DeviceStreams::Launch launch) {
