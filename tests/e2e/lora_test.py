@@ -93,12 +93,9 @@ BASE_BYTES = 2 * (2 * 256 * 32 + 32) + 2 * BLOCK_BYTES
 def a_base_on_the_drives_is_written_once_and_read_in_each_pass(place):
     make_llama(place / "base")
     before = (place / "base/model.safetensors").read_bytes()
-    steps, plans = 3, {}
-    for tier in ("memory", "storage"):
-        report = place.train("--json", "--steps", steps, output=tier, device="soft",
-                             parameter_tier=tier, **COMMON).json()
-        plans[tier] = report["host_memory_plan_bytes"]
-    with database(place / "storage/run.db") as db:
+    steps = 3
+    place.train("--steps", steps, device="soft", parameter_tier="storage", **COMMON).done()
+    with database(place / "out/run.db") as db:
         found = {name: size for name, size in db.execute(
             "SELECT s.value, sum(span.bytes) FROM span JOIN string s ON s.id = span.name_id "
             "WHERE subgroup_id IS NULL GROUP BY s.value")}
@@ -109,7 +106,6 @@ def a_base_on_the_drives_is_written_once_and_read_in_each_pass(place):
     require_equal(found["layer_in"], (2 * steps + 1) * (BASE_BYTES + 2 * ADAPTER_PARAMETERS),
                   "bytes to the accelerator")
     require(found.get("parameter_write", BASE_BYTES) == BASE_BYTES, f"written: {found}")
-    require(plans["storage"] < plans["memory"], f"plans: {plans}")
     require_equal((place / "base/model.safetensors").read_bytes(), before, "the base's file")
     require_equal([str(path) for path in place.path.rglob("parameters.slc")], [], "files left")
 
@@ -122,7 +118,7 @@ def a_t5_has_adapters_in_both_stacks_and_merges(place):
     sluice("weights", "export", place / "first", "-o", place / "base").done()
     common = {**common, "lora_rank": 4, "model": "base"}
     found = []
-    for index, way in enumerate((WAYS[0], WAYS[3], {**WAYS[6], "activations": "recompute"})):
+    for index, way in enumerate((WAYS[0], {**WAYS[6], "activations": "recompute"})):
         found.append(numbers(place.train("--json", "--steps", 3, output=f"way{index}",
                                          **{**common, **way})))
         require_equal(found[-1], found[0], f"{way}, beside {WAYS[0]}")
