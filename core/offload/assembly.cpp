@@ -95,7 +95,7 @@ Status Assembly::Parts::attach(state::StateStore& store, io::Caching caching) {
     RETURN_IF_ERROR(files.make_unnamed(
         stages::DriveFile::parameters, folder, caching,
         parameter_file_bytes(plan.geometry, stored->device_map(), device, plan.options) +
-            base_file_bytes(plan.base, device, plan.options)));
+            base_file_bytes(plan.base.get(), device, plan.options)));
   }
   for (csd::CsdDevice* csd : csds) RETURN_IF_ERROR(csd->check_files());
   make_offload(std::move(stored));
@@ -106,7 +106,7 @@ void Assembly::Parts::make_offload(std::unique_ptr<StateVersions> of_state) {
   versions = std::move(of_state);
   offload = std::make_unique<Offload>(
       Offload::Parts{runtime, *plan.layout, plan.options, kernels, format, *memory, *bounces,
-                     drives, sites, *versions, cache, parameters, plan.base, base});
+                     drives, sites, *versions, cache, parameters, plan.base.get(), base});
 }
 
 Assembly::Assembly(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "core/csd/drive.h"
 #include "core/offload/host_kernels.h"
 #include "core/offload/parameter_writing.h"
 

@@ -82,7 +82,7 @@ Offload::Rooms::Rooms(const Parts& parts)
       updates{StepUpdate(parts.runtime, gradients.check_counts()),
               StepUpdate(parts.runtime, gradients.check_counts())},
       tail(parts.runtime) {
-  if (parts.base != nullptr && parts.base->is_there()) {
+  if (parts.base != nullptr) {
     base.emplace(BaseParameters::Parts{parts.runtime, *parts.base, parts.options, parts.kernels,
                                        parts.drives, parts.bounces, parts.base_parameters},
                  parameter_bytes_of(parts));

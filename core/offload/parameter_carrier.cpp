@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "core/csd/drive.h"
 #include "core/offload/host_kernels.h"
 #include "core/offload/offload_options.h"
 #include "storage/state/checksum.h"

@@ -17,7 +17,8 @@
 #include "core/offload/parameter_pages.h"
 #include "core/offload/parameter_source.h"
 #include "core/offload/parameter_store.h"
-#include "core/offload/update_site.h"
+#include "core/offload/update_sites.h"
+#include "core/runtime/operation.h"
 
 namespace sluice::offload {
 
@@ -25,7 +26,7 @@ class HostKernels;
 
 class ParameterCarrier final : public ParameterSource {
  public:
-  // Of a base no subgroup of the state has any.
+  // No subgroup of the state has any of a base.
   enum class Of : std::uint8_t { trained, base };
   struct Parts {  // all outlive the carrier
     runtime::Runtime& runtime;

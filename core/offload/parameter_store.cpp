@@ -64,7 +64,7 @@ BaseCut cut_base(model::FlatLayout layout, const std::vector<double>& device_sha
 }
 
 std::int64_t base_file_bytes(const BaseCut* base, DeviceId device, const OffloadOptions& options) {
-  if (base == nullptr || !base->is_there()) return 0;
+  if (base == nullptr) return 0;
   return parameter_file_bytes(base->geometry, base->device_map, device, options);
 }
 

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "core/csd/update_task.h"
 #include "core/model/flat_layout.h"
+#include "core/offload/base_cut.h"
 #include "core/offload/offload_options.h"
 #include "storage/state/state_layout.h"
 
@@ -37,19 +38,10 @@ std::int64_t parameter_file_bytes(const state::Geometry& geometry,
                                   const state::DeviceMap& device_map, DeviceId device,
                                   const OffloadOptions& options);
 
-// How weights that are not trained are cut into subgroups of their own, and dealt out to the
-// drives: pieces of a bounce buffer each. Empty: there are none on the drives.
-struct BaseCut {
-  model::FlatLayout layout;
-  state::Geometry geometry;
-  state::DeviceMap device_map;
-
-  bool is_there() const { return layout.parameter_count > 0; }
-};
 // `device_shares`: as state::make_device_map() has them, one a device.
 BaseCut cut_base(model::FlatLayout layout, const std::vector<double>& device_shares,
                  const OffloadOptions& options);
-// Bytes of a device's file behind those of the trained parameters; null, or empty: 0.
+// Bytes of a device's file behind those of the trained parameters; null: 0.
 std::int64_t base_file_bytes(const BaseCut* base, DeviceId device, const OffloadOptions& options);
 
 class ParameterStore {

@@ -57,7 +57,7 @@ IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan) {
          offload::gradient_file_bytes(format, plan.device_map, id, plan.options),
          activation_bytes[id],
          offload::parameter_file_bytes(plan.geometry, plan.device_map, id, plan.options) +
-             offload::base_file_bytes(&plan.base, id, plan.options)});
+             offload::base_file_bytes(plan.base.get(), id, plan.options)});
   }
   return needs;
 }

@@ -162,9 +162,9 @@ MemoryItems trained_items(const RunPlan& run) {
 }
 
 MemoryItem base_item(const RunPlan& run) {
-  if (run.base.is_there()) {
+  if (run.base) {
     return {"window of base weights (parameter_tier)",
-            offload::plan_parameter_window(run.base.layout, run.options).total_bytes()};
+            offload::plan_parameter_window(run.base->layout, run.options).total_bytes()};
   }
   const std::int64_t count = run.shape.has_adapters() ? run.shape.base_layout().parameter_count : 0;
   return {"base weights (lora_rank)", count * bytes_of(run.options.parameter_kind)};

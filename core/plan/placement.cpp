@@ -25,9 +25,10 @@ std::string base_text(const RunPlan& plan) {
   if (!plan.shape.has_adapters()) return "";
   const std::string all = format_bytes(plan.shape.base_layout().parameter_count *
                                        bytes_of(plan.options.parameter_kind));
-  if (!plan.base.is_there()) return "; base weights: host memory, " + all;
-  return fmt::format("; base weights: drives, {}, at most {} of them in host memory", all,
-                     format_bytes(offload::parameter_memory_bytes(plan.base.layout, plan.options)));
+  if (!plan.base) return "; base weights: host memory, " + all;
+  return fmt::format(
+      "; base weights: drives, {}, at most {} of them in host memory", all,
+      format_bytes(offload::parameter_memory_bytes(plan.base->layout, plan.options)));
 }
 
 std::string gradients_text(const RunPlan& plan) {

@@ -6,6 +6,7 @@
 #include "core/model/device_name.h"
 #include "core/offload/assembly_plan.h"
 #include "core/offload/offload_memory.h"
+#include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
 #include "core/plan/model_options.h"
 #include "core/plan/rank_share.h"
@@ -143,7 +144,7 @@ offload::AssemblyPlan assembly_plan(const RunPlan& plan, csd::Payload payload) {
   assembly.layout = &plan.share.state;
   assembly.geometry = plan.geometry;
   assembly.device_map = plan.device_map;
-  assembly.base = &plan.base;
+  assembly.base = plan.base;
   assembly.drive.inflight_bytes = plan.config.storage.io_bytes * plan.config.storage.queue_depth;
   for (const platform::Device& device : plan.platform.devices) {
     assembly.device_memory_bytes.push_back(plan.device_budget_bytes(device));
@@ -189,7 +190,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   chosen.shards.state = platform::scope_text(plan.share.triple.state);
   RETURN_IF_ERROR(set_knobs(plan, chosen));
   RETURN_IF_ERROR(check_parameter_buffer(plan, plan.layout));
-  if (plan.base.is_there()) RETURN_IF_ERROR(check_parameter_buffer(plan, plan.base.layout));
+  if (plan.base) RETURN_IF_ERROR(check_parameter_buffer(plan, plan.base->layout));
   return plan;
 }
 
@@ -235,9 +236,10 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   plan.config = config;
   plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
   plan.options = options_of(config, plan.share.is_sharded());
-  plan.base = {};
+  plan.base = nullptr;
   if (plan.shape.has_adapters() && plan.options.streams_parameters())
-    plan.base = offload::cut_base(plan.shape.base_layout(), shares, plan.options);
+    plan.base = std::make_shared<const offload::BaseCut>(
+        offload::cut_base(plan.shape.base_layout(), shares, plan.options));
   if (plan.is_of_tensors()) {
     plan.options.gradient_kind = optimizer::GradientKind::fp32;
     plan.layer_costs.assign(plan.layout.layers.size(), LayerCost());

@@ -62,10 +62,6 @@ Status OpenRun::take_memory() {
   } else {
     ASSIGN_OR_RETURN(parameters_, pinned_memory().allocate(size_bytes));
   }
-  if (plan().base.is_there()) {
-    ASSIGN_OR_RETURN(base_,
-                     offload::map_parameters(plan().base.layout.parameter_count * element_bytes));
-  }
   return take_offload();
 }
 
@@ -78,9 +74,10 @@ Status OpenRun::take_offload() {
     };
   }
   const shard::Stretch owned = plan().share.owned();
-  ASSIGN_OR_RETURN(assembly_, offload::Assembly::take(
-                                  assembly, runtime(), *request_->devices,
-                                  parameter_part().subspan(owned.first, owned.count), base()));
+  ASSIGN_OR_RETURN(
+      assembly_,
+      offload::Assembly::take(assembly, runtime(), *request_->devices,
+                              parameter_part().subspan(owned.first, owned.count), request_->base));
   clock_->register_buffers(assembly_->transfer_regions());
   return ok_status();
 }
@@ -93,11 +90,6 @@ ParameterSpan OpenRun::parameter_part() {
   if (!plan().share.is_gathered()) return parameters();
   return {parameter_part_.bytes().data(), plan().share.parameters.parameter_count,
           plan().options.parameter_kind};
-}
-
-ParameterSpan OpenRun::base() {
-  if (!plan().base.is_there()) return {};
-  return {base_.bytes().data(), plan().base.layout.parameter_count, plan().options.parameter_kind};
 }
 
 Status OpenRun::attach() {
@@ -124,10 +116,6 @@ Status OpenRun::load_parameters(const Stops& stops) {
   Status loaded = runtime().run(offload().load_parameters());
   offload().end_if({});
   return loaded;
-}
-
-Status OpenRun::write_base(const offload::FillInitial& fill, const Stops& stops) {
-  return runtime().run(offload().write_base(fill, stops));
 }
 
 Status OpenRun::settle() {

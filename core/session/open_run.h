@@ -69,8 +69,6 @@ class OpenRun {
   // Those of the whole model, and this rank's part of them.
   ParameterSpan parameters();
   ParameterSpan parameter_part();
-  // Addresses of the plan's base, which is there by layer (RunPlan::base).
-  ParameterSpan base();
 
   // The state is open: the offload is ready then.
   Status attach();
@@ -79,8 +77,6 @@ class OpenRun {
                const state::TrainingPosition& position, const Stops& stops);
   // The parameters from the last commit; ends early if `stops` says so.
   Status load_parameters(const Stops& stops);
-  // Where the plan has a base: it goes to the drives, after attach() and after apply().
-  Status write_base(const offload::FillInitial& fill, const Stops& stops);
 
   // Between two steps: waits until nothing of the last one is under way; and commits what is not
   // committed yet.
@@ -105,7 +101,6 @@ class OpenRun {
   std::unique_ptr<RunState> state_;
   io::PinnedBuffer parameters_;
   io::PinnedBuffer parameter_part_;  // where layers are gathered
-  io::PageAlignedBuffer base_;
   std::unique_ptr<RunClock> clock_;
   std::unique_ptr<offload::Assembly> assembly_;
 };

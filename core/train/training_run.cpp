@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/offload/offload.h"
 #include "core/plan/knob_change.h"
 #include "core/plan/model_options.h"
 #include "core/runtime/recording.h"
@@ -39,6 +40,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
     request.on_plan(planned.memory.host);
     if (planned.memory.accelerator) request.on_plan(*planned.memory.accelerator);
   }
+  RETURN_IF_ERROR(run->take_base_by_layer(planned));
   ASSIGN_OR_RETURN(run->session_, OpenRun::open(std::move(planned)));
   RETURN_IF_ERROR(run->open_text());  // from here on files are written
   RETURN_IF_ERROR(run->open_state(request.start));
@@ -151,7 +153,8 @@ Status TrainingRun::open_model(const model::ModelFactory& factory) {
     ASSIGN_OR_RETURN(shard_groups_, ranks_->make_shard_groups(plan().share));
   }
   model::ModelOptions options = plan::model_options(config());
-  if (origin_.base != nullptr) RETURN_IF_ERROR(take_base(options));
+  RETURN_IF_ERROR(read_base());
+  if (base_ != nullptr) options.base = base_->span();
   ASSIGN_OR_RETURN(built_, factory.make(plan().shape, options, session_->parameters()));
   runtime::RecordingSink* const recording = session_->clock().recording();
   if (recording != nullptr && built_.device != nullptr) {
@@ -161,22 +164,27 @@ Status TrainingRun::open_model(const model::ModelFactory& factory) {
   return ok_status();
 }
 
-// Whole, or by layer from the drives, which write_base() puts it onto.
-Status TrainingRun::take_base(model::ModelOptions& options) {
-  options.base = session_->base();
-  if (plan().base.is_there()) return ok_status();
+Status TrainingRun::take_base_by_layer(OpenRunRequest& planned) {
+  if (!planned.plan.base) return ok_status();
+  ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::by_layer(planned.plan));
+  base_ = std::make_unique<BaseWeights>(std::move(base));
+  planned.base = base_->span();
+  return ok_status();
+}
+
+Status TrainingRun::read_base() {
+  if (origin_.base == nullptr || base_ != nullptr) return ok_status();
   ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::read(*origin_.base, plan(), stops_));
   base_ = std::make_unique<BaseWeights>(std::move(base));
-  options.base = base_->span();
   return ok_status();
 }
 
 Status TrainingRun::write_base() {
-  if (!plan().base.is_there()) return ok_status();
+  if (!plan().base) return ok_status();
   const offload::FillInitial fill = [&base = *origin_.base](
                                         std::int32_t /*variable*/, std::int64_t first,
                                         std::span<float> out) { return base.fill(first, out); };
-  return session_->write_base(fill, stops_);
+  return session_->runtime().run(session_->offload().write_base(fill, stops_));
 }
 
 Status TrainingRun::make_step_parts() {

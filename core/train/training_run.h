@@ -97,7 +97,8 @@ class TrainingRun final : public session::Tunable {
   Status open_state(session::StartFrom start);
   Status go_on_with_state();
   Status open_model(const model::ModelFactory& factory);
-  Status take_base(model::ModelOptions& options);
+  Status take_base_by_layer(session::OpenRunRequest& planned);
+  Status read_base();
   Status write_base();
   Status make_step_parts();
 
@@ -107,7 +108,7 @@ class TrainingRun final : public session::Tunable {
   RunOrigin origin_;
   TrainingText text_;
   session::Recipe recipe_;
-  std::unique_ptr<BaseWeights> base_;  // of adapters, in memory; the model reads it
+  std::unique_ptr<BaseWeights> base_;  // of adapters; the model reads it
   std::unique_ptr<session::OpenRun> session_;
   model::BuiltModel built_;
   std::unique_ptr<StepParts> step_;

@@ -59,7 +59,8 @@ SHARDINGS = [(), ("1x1", "1x1", "2x1"), ("1x1", "2x1", "2x1"), ("2x1", "2x1", "2
 @test
 def ranks_and_their_shards_learn_what_one_rank_does(place):
     make_llama(place / "base")
-    alone = numbers(place.train("--json", "--steps", 3, output="alone", grad_accum_steps=2, **RANKS))
+    alone = numbers(place.train("--json", "--steps", 3, output="alone", grad_accum_steps=2,
+                                **RANKS))
     names = ("shard_parameters", "shard_gradients", "shard_state")
     for index, scopes in enumerate(SHARDINGS):
         shards = dict(zip(names, scopes, strict=False))
@@ -108,6 +109,19 @@ def a_base_on_the_drives_is_written_once_and_read_in_each_pass(place):
     require(found.get("parameter_write", BASE_BYTES) == BASE_BYTES, f"written: {found}")
     require_equal((place / "base/model.safetensors").read_bytes(), before, "the base's file")
     require_equal([str(path) for path in place.path.rglob("parameters.slc")], [], "files left")
+
+
+@test
+def a_base_on_the_drives_is_there_after_a_change_of_knobs_and_a_resume(place):
+    make_llama(place / "base")
+    common = {**COMMON, "lora_targets": "layers.1.*", "sample_tokens": 8}
+    whole = place.train("--json", "--steps", 4, output="whole", **common).json()
+    common = {**common, "parameter_tier": "storage", "output": "out"}
+    first = place.train("--json", "--steps", 3, "--at", "1:method=host", "--at",
+                        "2:device_map=1,3", **common).json()
+    rest = place.train("--json", "--resume", "--steps", 4, **common).json()
+    require_equal((first["losses"] + rest["losses"], rest["state_digest"], rest["sample"]),
+                  (whole["losses"], whole["state_digest"], whole["sample"]), "in two pieces")
 
 
 @test

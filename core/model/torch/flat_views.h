@@ -49,7 +49,7 @@ struct FlatViews {
   void view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat);
   // The same of all layers of the base, which asks for none, in one tensor of all parameters.
   void view_base(const FlatLayout& layout, const at::Tensor& flat, double adapter_scale);
-  // Of one layer of it, in a tensor of that layer's.
+  // The same of one layer, in a tensor of that layer's.
   void view_base_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat,
                        double adapter_scale);
 

@@ -46,7 +46,6 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       shape_(shape),
       options_(options),
       layout_(shape.flat_layout()),
-      base_layout_(options.base_comes_by_layer ? shape.base_layout() : FlatLayout()),
       parameters_(parameters),
       block_memory_{device, nullptr, parameters.bytes(), {}},
       host_views_(view_flat(layout_, parameters)),
@@ -135,8 +134,12 @@ void StackModel::bind(LayerId layer, const at::Tensor& flat) {
   block_memory_.not_the_layers.push_back(flat.storage().unsafeGetStorageImpl());
 }
 
+FlatLayout StackModel::base_layout() const {
+  return options_.base_comes_by_layer ? shape_.base_layout() : FlatLayout();
+}
+
 void StackModel::bind_base(LayerId layer, const at::Tensor& flat) {
-  views_.view_base_layer(base_layout_, layer, flat, shape_.lora.scale());
+  views_.view_base_layer(base_layout(), layer, flat, shape_.lora.scale());
   block_memory_.not_the_layers.push_back(flat.storage().unsafeGetStorageImpl());
 }
 

@@ -54,7 +54,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   KeptBlocks* kept_blocks() override { return this; }
 
   void bind(LayerId layer, const at::Tensor& flat) override;
-  const FlatLayout& base_layout() const override { return base_layout_; }
+  FlatLayout base_layout() const override;
   void bind_base(LayerId layer, const at::Tensor& flat) override;
   void launch_forward(LayerId layer, int micro_step) override;
   void launch_backward(LayerId layer, int micro_step, double gradient_scale,
@@ -173,8 +173,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   const TorchArchitecture& architecture_;
   ModelShape shape_;
   ModelOptions options_;
-  FlatLayout layout_;       // of what is trained
-  FlatLayout base_layout_;  // of what comes by layer beside it
+  FlatLayout layout_;  // of what is trained
   ParameterSpan parameters_;
   std::optional<StagingMemory> staging_;  // beside a device
   BlockMemory block_memory_;

@@ -79,6 +79,7 @@ TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, Torc
       layers_(layers),
       region_(std::move(region)),
       base_(options.base),
+      base_layout_(layers.base_layout()),
       dtype_(dtype_of(options.compute)),
       gradient_dtype_(options.adds_gradients() ? at::kFloat : dtype_),
       gradient_work_({opened.device, model.layout(), streams_,
@@ -91,9 +92,8 @@ TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, Torc
   for (std::int32_t l = 0; l < model.layout().layer_count(); ++l) {
     const LayerId layer{l};
     layers_.bind(layer, parameters_.of(layer).flat(model.layout().layer(layer), dtype_));
-    const FlatLayout& base = layers_.base_layout();
-    if (base.parameter_count > 0)
-      layers_.bind_base(layer, base_places_.of(layer).flat(base.layer(layer), dtype_));
+    if (base_layout_.parameter_count > 0)
+      layers_.bind_base(layer, base_places_.of(layer).flat(base_layout_.layer(layer), dtype_));
   }
 }
 
@@ -115,8 +115,7 @@ void TorchDevice::take(Places& places, const FlatLayout& layout, std::string_vie
 
 void TorchDevice::take_memory() {
   take(parameters_, model_.layout(), "");
-  if (layers_.base_layout().parameter_count > 0)
-    take(base_places_, layers_.base_layout(), " (base weights)");
+  if (base_layout_.parameter_count > 0) take(base_places_, base_layout_, " (base weights)");
   for (const std::size_t i : {0U, 1U}) {
     take(gradients_[i],
          model_.layout().largest_layer_elements() *
@@ -182,14 +181,14 @@ Status TorchDevice::layer_in(LayerId layer, BytePart part, WhenDone done) {
   const BytePart own = between(part.first_byte, std::min(end_byte, own_bytes));
   const std::int64_t base_first = std::max<std::int64_t>(0, part.first_byte - own_bytes);
   const BytePart of_base = between(base_first, end_byte - own_bytes);
-  return streams_.copy(
-      StreamRole::in, named("bringing parameters", layer),
-      in_region(layer,
-                [&] {
-                  copy_layer(parameters_, model_.layout(), layer, model_.parameters(), own);
-                  copy_layer(base_places_, layers_.base_layout(), layer, base_, of_base);
-                }),
-      std::move(done));
+  return streams_.copy(StreamRole::in, named("bringing parameters", layer),
+                       in_region(layer,
+                                 [&] {
+                                   copy_layer(parameters_, model_.layout(), layer,
+                                              model_.parameters(), own);
+                                   copy_layer(base_places_, base_layout_, layer, base_, of_base);
+                                 }),
+                       std::move(done));
 }
 
 Status TorchDevice::forward(LayerId layer, int micro_step, WhenDone done) {

@@ -54,7 +54,7 @@ class TorchDevice final : public ComputeDevice {
     at::Tensor flat(const LayerRange& layer, at::ScalarType dtype) const;
     at::Tensor bytes(const LayerRange& layer, std::int64_t element_bytes, BytePart part) const;
   };
-  // Of a kind of parameters: the one of layer 0, and those that the others take turns with.
+  // The places of a kind of parameters: of layer 0, and those that the others take turns with.
   struct Places {
     Place tables;
     std::array<Place, 2> others;
@@ -74,7 +74,8 @@ class TorchDevice final : public ComputeDevice {
   TrainableModel& model_;
   TorchLayers& layers_;
   LaunchRegion region_;
-  ParameterSpan base_;  // of adapters, in host memory
+  ParameterSpan base_;      // of adapters, in host memory
+  FlatLayout base_layout_;  // empty: it does not come by layer
   at::ScalarType dtype_;
   at::ScalarType gradient_dtype_;
   Places parameters_;

@@ -24,7 +24,7 @@ class TorchLayers {
   virtual void bind(LayerId layer, const at::Tensor& flat) = 0;
   // Where a base comes by layer (ModelOptions): its layout, which is empty where none does, and the
   // layer's of it, bound likewise.
-  virtual const FlatLayout& base_layout() const = 0;
+  virtual FlatLayout base_layout() const = 0;
   virtual void bind_base(LayerId layer, const at::Tensor& flat) = 0;
   virtual void launch_forward(LayerId layer, int micro_step) = 0;
   // `into`: all of the layer's gradients, flat; written with 16 bits, added with fp32.

@@ -99,20 +99,20 @@ TEST_CASE("a simulated step with adapters reads the base beside them, and writes
   const plan::RunPlan plan = sample_plan(kModel, kPlatform, streamed);
   const SimulatedStep step = simulated(plan);
   const auto adapters = static_cast<double>(plan.layout.parameter_count);
-  const auto base = static_cast<double>(plan.base.layout.parameter_count);
+  const auto base = static_cast<double>(plan.base->layout.parameter_count);
   CHECK(base == static_cast<double>(plan.shape.base_layout().parameter_count));
   const double read = adapters + reread_elements(plan, plan.layout) + base +
-                      reread_elements(plan, plan.base.layout);
+                      reread_elements(plan, plan.base->layout);
   CHECK(std::abs(moved_bytes(step, ".drive")[0] - moved_bytes(plain, ".drive")[0] - 2 * read) < 16);
   CHECK(std::abs(moved_bytes(step, ".internal")[1] - moved_bytes(plain, ".internal")[1] -
                  2 * adapters) < 16);
   // Its file lies behind that of the adapters, all of it once.
   std::int64_t file_bytes = 0;
   for (const DeviceId device : all_ids<DeviceId>(4))
-    file_bytes += offload::base_file_bytes(&plan.base, device, plan.options);
-  const std::int64_t base_bytes = 2 * plan.base.layout.parameter_count;
+    file_bytes += offload::base_file_bytes(plan.base.get(), device, plan.options);
+  const std::int64_t base_bytes = 2 * plan.base->layout.parameter_count;
   CHECK(file_bytes >= base_bytes);
-  CHECK(file_bytes < base_bytes + kPageBytes * std::ssize(plan.base.device_map));
+  CHECK(file_bytes < base_bytes + kPageBytes * std::ssize(plan.base->device_map));
 }
 
 TEST_CASE("a plan has all of a base, or a window of it, and a device the places of its layers") {
@@ -133,7 +133,7 @@ TEST_CASE("a plan has all of a base, or a window of it, and a device the places 
   CHECK(item(plan::parameter_items(whole), all) == base_bytes);
   CHECK(item(plan::parameter_items(whole), window) == 0);
   CHECK(item(plan::parameter_items(plan), all) == 0);
-  const std::int64_t tables = offload::page_bytes(plan.base.layout.layers[0], ParameterKind::bf16);
+  const std::int64_t tables = offload::page_bytes(plan.base->layout.layers[0], ParameterKind::bf16);
   CHECK(item(plan::parameter_items(plan), window) == tables + round_up(40'000'000, kPageBytes));
 
   std::vector<std::string> narrow = kept;

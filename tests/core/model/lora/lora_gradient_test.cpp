@@ -29,7 +29,7 @@ struct Case {
   ModelShape shape;
   std::string targets;
   PlainFamily plain;
-  // Those of GPT-2 make much of attention; a T5's scores are not scaled, and would be all or none.
+  // A T5's scores are not scaled: with such weights its attention would be all or nothing.
   double weight_scale = 4;
   double adapter_width = 0.3;
 };
@@ -100,7 +100,7 @@ std::vector<Case> cases() {
           {bert, "all-linear", bert_plainly},
           of_t5(small_t5(true), ""),
           of_t5(small_t5(false), "all-linear"),
-          // Of the decoder alone, from its first block and from a later one on, and of the encoder.
+          // The decoder alone, from its first block and from a later one on, and the encoder.
           of_t5(small_t5(true), "EncDecAttention.k,EncDecAttention.v"),
           of_t5(small_t5(true), "decoder.block.1.*.q"),
           of_t5(small_t5(false), "encoder.block.1.*.wo")};
