@@ -79,8 +79,11 @@ void Progress::draw(const session::StepReport& report) {
 void Progress::on_validation(const session::ValidationReport& report) {
   if (style_ == ProgressStyle::none) return;
   finish();
-  std::fprintf(stderr, "  step %lld: validation loss %.3f nats a token, perplexity %.4g\n",
-               static_cast<long long>(report.step), report.loss, std::exp(report.loss));
+  const std::string said =
+      report.accuracy ? fmt::format("nats a record, accuracy {:.1f} %", 100 * *report.accuracy)
+                      : fmt::format("nats a token, perplexity {:.4g}", std::exp(report.loss));
+  std::fprintf(stderr, "  step %lld: validation loss %.3f %s\n",
+               static_cast<long long>(report.step), report.loss, said.c_str());
 }
 
 void Progress::on_knobs_changed(std::int64_t step, TimeNs /*ts*/,

@@ -58,8 +58,10 @@ void print_validations(const RunAnswer& shown, std::int64_t last, int columns) {
   std::string losses;
   for (std::int64_t i = std::max<std::int64_t>(0, count - last); i < count; ++i) {
     const rundb::ValidationRow& row = shown.validations[static_cast<std::size_t>(i)];
-    losses += fmt::format("{}{} (step {})", losses.empty() ? "" : ", ", figure(row.loss),
-                          row.step_id + 1);
+    const std::string accuracy =
+        std::isnan(row.accuracy) ? "" : fmt::format(", accuracy {:.1f} %", 100 * row.accuracy);
+    losses += fmt::format("{}{} (step {}{})", losses.empty() ? "" : ", ", figure(row.loss),
+                          row.step_id + 1, accuracy);
   }
   if (losses.empty()) return;
   print_lines("  " + wrapped("Validation loss: " + losses, columns - 2, "    "));

@@ -165,17 +165,23 @@ std::string going_on_text(const answers::GoingOn& going_on) {
   return fmt::format("Go on:  {}", command_lines(going_on.command, terminal_columns(), 8));
 }
 
+std::string validation_words(const train::TrainReport& report) {
+  if (!report.validation) return "";
+  const std::optional<double>& accuracy = report.validation->accuracy;
+  return fmt::format(" (validation {}{})", loss_text(report.validation->loss),
+                     accuracy ? fmt::format(", accuracy {:.1f} %", 100 * *accuracy) : "");
+}
+
 }  // namespace
 
 std::string train_report_text(train::TrainingRun& run, const train::TrainReport& report,
                               TimeNs dur_ns, const answers::GoingOn& going_on) {
   std::string text = fmt::format(
-      "\n{}: steps {} to {} in {}. Loss {} -> {} nats a token{}.\n"
+      "\n{}: steps {} to {} in {}. Loss {} -> {} nats a {}{}.\n"
       "Committed step {} in {}.\n{}\n",
       report.stopped ? "Stopped" : "Done", report.first_step + 1, report.last_step,
       format_duration(dur_ns), loss_text(report.losses.front()), loss_text(report.losses.back()),
-      report.validation_loss ? fmt::format(" (validation {})", loss_text(*report.validation_loss))
-                             : "",
+      run.plan().shape.classifies() ? "record" : "token", validation_words(report),
       report.last_step, run.config().files.state_directory, skipped_text(report));
   text += phases(report) + "\n" + link_bytes(run, report) + "\n";
   text += fmt::format(

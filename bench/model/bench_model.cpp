@@ -177,13 +177,11 @@ Status run(const Settings& settings) {
   const std::int64_t tokens = settings.options.batch * settings.options.sequence;
   const std::vector<std::int32_t> inputs = random_tokens(tokens, shape.vocabulary, settings.seed);
   const std::int64_t target_sequence = shape.target_sequence(settings.options.sequence);
-  const std::vector<std::int32_t> targets =
-      random_tokens(settings.options.batch * target_sequence, shape.vocabulary, settings.seed + 1);
+  const std::vector<std::int32_t> targets = random_tokens(settings.options.batch * target_sequence,
+                                                          answer_count(shape), settings.seed + 1);
   model::TokenBatch batch{settings.options.batch, settings.options.sequence, inputs, targets};
-  if (shape.has_decoder()) {
-    batch.target_sequence = target_sequence;
-    batch.decoder_inputs = targets;
-  }
+  if (shape.has_decoder() || shape.classifies()) batch.target_sequence = target_sequence;
+  if (shape.has_decoder()) batch.decoder_inputs = targets;
 
   Bench bench(*built.model, settings);
   std::vector<StepSeconds> steps;

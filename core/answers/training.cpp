@@ -78,7 +78,9 @@ Json training_json(train::TrainingRun& run, const train::TrainReport& report,
         {"write_padding", bytes.padding_bytes[1] / steps}};
   }
   json["parameters"] = run.plan().layout.parameter_count;
-  json["validation_loss"] = report.validation_loss ? Json(*report.validation_loss) : nullptr;
+  json["validation_loss"] = report.validation ? Json(report.validation->loss) : nullptr;
+  if (report.validation && report.validation->accuracy)
+    json["validation_accuracy"] = *report.validation->accuracy;
   if (report.sample) json["sample"] = *report.sample;
   if (!report.left_out.empty()) json["left_out"] = report.left_out;
   json["host_memory_peak_bytes"] = plan::peak_resident_memory_bytes();

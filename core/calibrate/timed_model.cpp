@@ -27,7 +27,10 @@ TimedModel::TimedModel(const TimedCase& of, const model::ModelShape& shape)
   }
   gradient_.resize(static_cast<std::size_t>(layout.largest_layer_elements()));
   const auto vocabulary = static_cast<std::uint64_t>(shape.vocabulary);
-  if (shape.has_decoder()) target_sequence_ = shape.target_sequence(sequence_);
+  has_decoder_ = shape.has_decoder();
+  if (has_decoder_ || shape.classifies()) target_sequence_ = shape.target_sequence(sequence_);
+  for (std::int64_t i = 0; shape.classifies() && i < batch_; ++i)
+    classes_.push_back(static_cast<std::int32_t>(i % shape.classes));
   for (std::int64_t i = 0; i < batch_ * std::max(sequence_, target_sequence_); ++i) {
     const std::uint64_t token = split_mix(2, static_cast<std::uint64_t>(i)) % vocabulary;
     tokens_.push_back(static_cast<std::int32_t>(token));
@@ -58,7 +61,8 @@ Status TimedModel::set_batch() {
   model::TokenBatch batch{batch_, sequence_, first(sequence_), first(sequence_)};
   if (target_sequence_ > 0) {
     batch.target_sequence = target_sequence_;
-    batch.targets = batch.decoder_inputs = first(target_sequence_);
+    batch.targets = has_decoder_ ? first(target_sequence_) : std::span(classes_);
+    if (has_decoder_) batch.decoder_inputs = batch.targets;
   }
   return built_.model->set_batch(0, batch, model::BatchUse::training);
 }

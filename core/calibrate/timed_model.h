@@ -39,7 +39,9 @@ class TimedModel {
 
   const std::int64_t batch_;
   const std::int64_t sequence_;
-  std::int64_t target_sequence_ = 0;  // of a decoder
+  std::int64_t target_sequence_ = 0;  // of a decoder, or 1 of a classifier
+  bool has_decoder_ = false;
+  std::vector<std::int32_t> classes_;  // of a classifier's windows
   std::vector<std::uint16_t> parameters_;
   std::vector<std::uint16_t> gradient_;
   std::vector<std::int32_t> tokens_;

@@ -60,11 +60,37 @@ std::optional<std::int64_t> fewest_tokens(const SamplerOptions& options) {
   return count;
 }
 
+Error no_labels(const std::string& path) {
+  return make_error(ErrorCode::config,
+                    "{}: has no records with labels, and the model classifies; make them into "
+                    "tokens with scripts/tokenize --length N, or take a model that answers tokens",
+                    path);
+}
+
 // At least one of them, where the check has passed.
 std::int64_t held_out_windows(const TokenFile& tokens, double fraction) {
   return held_out_tokens(tokens.token_count() / tokens.window_tokens(), fraction);
 }
 
+// Labels for whom they are, and as many as there are classes.
+Status check_labels(const TokenFile& tokens, const SamplerOptions& options) {
+  const bool has_labels = tokens.label_count() > 0;
+  if (options.classes == 0 && !has_labels) return ok_status();
+  if (options.classes == 0) {
+    return make_error(ErrorCode::config,
+                      "{}: has records with labels, and the model answers tokens; take a model "
+                      "that classifies, or make the file without --length",
+                      tokens.path());
+  }
+  if (!has_labels) return no_labels(tokens.path());
+  if (tokens.label_count() <= options.classes) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{}: has labels up to {}, and the model has {} classes, from 0 on; take a "
+                    "model with as many, or make the file again",
+                    tokens.path(), tokens.label_count() - 1, options.classes);
+}
+
+// The lengths are the same where records with labels each have a window.
 Status check_packed(const TokenFile& tokens, const SamplerOptions& options) {
   const std::int64_t length = tokens.window_tokens();
   if (options.spans) {
@@ -72,6 +98,12 @@ Status check_packed(const TokenFile& tokens, const SamplerOptions& options) {
                       "{}: is packed into windows of {} tokens, and spans are taken out of windows "
                       "of {}; make it without --pack",
                       tokens.path(), length, options.window_tokens());
+  }
+  if (options.sequence != length && options.classes > 0) {
+    return make_error(ErrorCode::config,
+                      "{}: has records of up to {} tokens, and sequence = {} was asked for; set "
+                      "sequence = {}, or make it again (scripts/tokenize --length {})",
+                      tokens.path(), length, options.sequence, length, options.sequence);
   }
   if (options.sequence != length) {
     return make_error(ErrorCode::config,
@@ -83,16 +115,17 @@ Status check_packed(const TokenFile& tokens, const SamplerOptions& options) {
   const std::int64_t held_out = held_out_windows(tokens, options.validation_fraction);
   if (held_out >= 1 && held_out < windows) return ok_status();
   return make_error(ErrorCode::config,
-                    "{}: {} packed windows are too few for one to train and one to validate with "
+                    "{}: {} {} are too few for one to train and one to validate with "
                     "{:g} of them held out; there must be at least {:.0f}",
-                    tokens.path(), windows, options.validation_fraction,
-                    std::ceil(1 / options.validation_fraction));
+                    tokens.path(), windows, options.classes > 0 ? "records" : "packed windows",
+                    options.validation_fraction, std::ceil(1 / options.validation_fraction));
 }
 
 }  // namespace
 
 Status Sampler::check(const TokenFile& tokens, const SamplerOptions& options) {
   RETURN_IF_ERROR(check_options(options));
+  RETURN_IF_ERROR(check_labels(tokens, options));
   if (tokens.window_tokens() > 0) return check_packed(tokens, options);
   return check(tokens.token_count(), options, tokens.path());
 }
@@ -100,6 +133,7 @@ Status Sampler::check(const TokenFile& tokens, const SamplerOptions& options) {
 Status Sampler::check(std::int64_t token_count, const SamplerOptions& options,
                       const std::string& path) {
   RETURN_IF_ERROR(check_options(options));
+  if (options.classes > 0) return no_labels(path);
   const std::int64_t held_out = held_out_tokens(token_count, options.validation_fraction);
   const std::int64_t window = options.window_tokens();
   if (held_out > window && token_count - held_out > window) return ok_status();
@@ -139,7 +173,11 @@ Sampler::Sampler(const TokenFile* tokens, const SamplerOptions& options)
   window_.resize(window_tokens_ + 1);
   marks_.resize(window_tokens_ + 1);
   room_.inputs.resize(options.batch * options.sequence);
-  if (is_apart()) room_.document_begins.resize(options.batch * options.sequence);
+  if (is_apart() || is_of_records()) room_.document_begins.resize(options.batch * options.sequence);
+  if (is_of_records()) {
+    spans_.targets = 1;
+    room_.segments.resize(options.batch * options.sequence);
+  }
   if (options.spans) {
     spans_ = model::span_lengths(options.spans->rule, options.sequence);
     room_.decoder_inputs.resize(options.batch * spans_.targets);
@@ -240,7 +278,9 @@ Result<double> Sampler::mean_targets(std::int64_t batches, std::int64_t rows, Wi
 
 bool Sampler::is_apart() const { return options_.documents == model::Documents::apart; }
 
-bool Sampler::has_all_targets() const { return !options_.hidden && !tokens_->has_marks(); }
+bool Sampler::has_all_targets() const {
+  return is_of_records() || (!options_.hidden && !tokens_->has_marks());
+}
 
 Status Sampler::read_marks(const Window& window) {
   return tokens_->read_marks(window.first_token, std::span(marks_).first(read_tokens_));
@@ -281,7 +321,34 @@ Status Sampler::copy_spans(const Window& window, std::int64_t row) {
   return ok_status();
 }
 
+Status Sampler::copy_record(const Window& window, std::int64_t row) {
+  const std::span tokens = std::span(window_).first(read_tokens_);
+  RETURN_IF_ERROR(tokens_->read(window.first_token, tokens));
+  RETURN_IF_ERROR(read_marks(window));
+  const std::int64_t number = window.first_token / window_tokens_;
+  ASSIGN_OR_RETURN(room_.targets[static_cast<std::size_t>(row)], tokens_->read_label(number));
+  const auto first = static_cast<std::ptrdiff_t>(row * options_.sequence);
+  std::ranges::copy(tokens, room_.inputs.begin() + first);
+  const auto is_of_record = [](std::uint8_t mark) { return (mark & kOfRecord) != 0; };
+  const auto marks = std::span(marks_).first(read_tokens_);
+  const auto end = std::ranges::find_if_not(marks, is_of_record);
+  if (end == marks.begin() || std::any_of(end, marks.end(), is_of_record)) {
+    return make_error(ErrorCode::corrupt,
+                      "{}: the marks of record {} are not those of a record, which begins its "
+                      "window and is whole; make the file again",
+                      tokens_->path(), number);
+  }
+  const auto length = end - marks.begin();
+  for (std::ptrdiff_t i = 0; i < std::ssize(marks); ++i) {
+    const auto column = static_cast<std::size_t>(first + i);
+    room_.document_begins[column] = static_cast<std::int32_t>(i < length ? 0 : length);
+    room_.segments[column] = (marks[static_cast<std::size_t>(i)] & kOfSecondText) != 0 ? 1 : 0;
+  }
+  return ok_status();
+}
+
 Status Sampler::copy_window(const Window& window, std::int64_t row) {
+  if (is_of_records()) return copy_record(window, row);
   if (options_.spans) return copy_spans(window, row);
   RETURN_IF_ERROR(tokens_->read(window.first_token, std::span(window_).first(read_tokens_)));
   const std::span inputs =
@@ -320,7 +387,11 @@ model::TokenBatch Sampler::filled_batch(std::int64_t rows) const {
                           .sequence = options_.sequence,
                           .inputs = std::span(room_.inputs).first(rows * options_.sequence),
                           .targets = std::span(room_.targets).first(rows * target_columns())};
-  if (is_apart()) {
+  if (is_of_records()) {
+    batch.target_sequence = 1;
+    batch.segments = std::span(room_.segments).first(rows * options_.sequence);
+  }
+  if (is_apart() || is_of_records()) {
     batch.document_begins = std::span(room_.document_begins).first(rows * options_.sequence);
   }
   if (!options_.spans) return batch;

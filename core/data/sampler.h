@@ -15,7 +15,8 @@
 //
 // A target is the next token, or with hidden tokens (hidden_tokens.h) each of those itself, or with
 // corrupted spans (corrupted_spans.h) a token of what was taken out. A token
-// that its file marks as not learnt is no target (kIgnoredTarget).
+// that its file marks as not learnt is no target (kIgnoredTarget). A window of a record with a
+// label has one target, that label; what fills it is a document that the record does not see.
 //
 // Thread contract: one thread.
 
@@ -42,7 +43,8 @@ struct SamplerOptions {
   // At most one; none: the model answers the next token.
   std::optional<HiddenTokens> hidden = {};
   std::optional<CorruptedSpans> spans = {};
-  model::Documents documents = model::Documents::together;  // without spans
+  std::int64_t classes = 0;                                 // of records with labels; 0: texts
+  model::Documents documents = model::Documents::together;  // without spans and classes
 
   // How far the next window of an epoch is.
   std::int64_t window_tokens() const {
@@ -72,6 +74,7 @@ class Sampler {
   // rest is left out), so that the mean of their losses is a mean over tokens; only a text that
   // holds less than one batch for validation gives one smaller batch.
   std::int64_t validation_batch_count() const;
+  std::int64_t validation_rows() const;  // windows of each
   Result<model::TokenBatch> validation_batch(std::int64_t index);
   // The same of the first `batches` of these.
   Result<double> validation_divisor(std::int64_t batches);
@@ -84,6 +87,7 @@ class Sampler {
     std::vector<std::int32_t> decoder_inputs;
     std::vector<std::uint32_t> drop_keys;
     std::vector<std::int32_t> document_begins;
+    std::vector<std::int32_t> segments;
   };
   // Tokens [first_token, first_token + window tokens + 1), and the stream of chance that hides
   // them.
@@ -96,14 +100,15 @@ class Sampler {
   void split_windows();
   Window train_window(std::uint64_t number) const;
   Window validation_window(std::int64_t number) const;
-  std::int64_t validation_rows() const;
   Status copy_window(const Window& window, std::int64_t row);
   Status copy_spans(const Window& window, std::int64_t row);
+  Status copy_record(const Window& window, std::int64_t row);
   std::int64_t target_columns() const { return spans_.targets; }
   // Targets of a batch of `rows` windows, in the mean over so many; `window_of` gives each.
   template <typename WindowOf>
   Result<double> mean_targets(std::int64_t batches, std::int64_t rows, WindowOf window_of);
   bool is_apart() const;
+  bool is_of_records() const { return options_.classes > 0; }
   bool has_all_targets() const;
   Result<std::int64_t> count_targets(const Window& window);
   Status read_marks(const Window& window);
@@ -115,7 +120,7 @@ class Sampler {
   const TokenFile* tokens_;
   SamplerOptions options_;
   std::int64_t window_tokens_;
-  model::SpanLengths spans_;  // without corrupted spans of as many targets as inputs
+  model::SpanLengths spans_;  // without corrupted spans as many targets as inputs, or a label
   std::int64_t windows_per_epoch_ = 0;
   std::int64_t largest_offset_ = 0;    // of an epoch's first window
   std::int64_t validation_first_ = 0;  // token

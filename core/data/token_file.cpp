@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,10 +33,15 @@ struct TokenFile::Opened {
   TokenLayout layout;
   std::int64_t model_vocabulary = 0;
   TextFacts facts = {};
+  std::int64_t label_count = 0;
 
   std::int64_t payload_bytes() const { return layout.token_count * layout.bytes_per_token; }
   std::int64_t mark_bytes() const {
     return layout.has_marks ? packed_mark_bytes(layout.token_count) : 0;
+  }
+  std::int64_t first_label_byte() const { return payload_bytes() + mark_bytes(); }
+  std::int64_t label_bytes() const {
+    return layout.has_labels ? layout.token_count / layout.window_tokens * kLabelBytes : 0;
   }
   std::int64_t vocabulary() const {
     return model_vocabulary == 0 ? layout.vocabulary
@@ -43,7 +50,9 @@ struct TokenFile::Opened {
   Status read_bytes(std::int64_t first_byte, std::span<std::byte> bytes) const;
   Status check_values(std::int64_t first_byte, std::span<const std::byte> bytes) const;
   Error outside(std::int64_t first_byte, OutsideToken token) const;
-  Status check_whole(const Stops& stops) const;
+  Status check_whole(const Stops& stops);
+  Result<std::int64_t> count_labels(std::uint64_t& checksum) const;
+  Error no_label(std::int64_t record, std::int32_t label) const;
   Result<std::int64_t> count_learnt(std::uint64_t& checksum, const Stops& stops) const;
   Status check_rest() const;
   Result<std::uint64_t> check_spots() const;
@@ -87,7 +96,7 @@ Error TokenFile::Opened::outside(std::int64_t first_byte, OutsideToken token) co
 
 // In pieces: a token file may be larger than the memory a run is given. A damaged file is called
 // so before one of its tokens is.
-Status TokenFile::Opened::check_whole(const Stops& stops) const {
+Status TokenFile::Opened::check_whole(const Stops& stops) {
   std::vector<std::byte> piece(
       static_cast<std::size_t>(std::min(kCheckPieceBytes, payload_bytes())));
   std::uint64_t checksum = kFnvOffset;
@@ -105,16 +114,21 @@ Status TokenFile::Opened::check_whole(const Stops& stops) const {
     }
   }
   ASSIGN_OR_RETURN(const std::int64_t learnt, count_learnt(checksum, stops));
+  const Result<std::int64_t> labels = count_labels(checksum);
   if (layout.checksum && checksum != *layout.checksum) {
     return make_error(
         ErrorCode::corrupt,
         "{}: the tokens from offset {} on{} are damaged (checksum {:016x}, the header "
         "says {:016x}); make the file again from its text",
-        path, layout.first_offset, layout.has_marks ? ", or their marks," : "", checksum,
-        *layout.checksum);
+        path, layout.first_offset,
+        layout.has_labels  ? ", or their marks or labels,"
+        : layout.has_marks ? ", or their marks,"
+                           : "",
+        checksum, *layout.checksum);
   }
   RETURN_IF_ERROR(std::move(values));
   RETURN_IF_ERROR(check_rest());
+  ASSIGN_OR_RETURN(label_count, labels);
   if (!layout.has_marks || learnt > 0) return ok_status();
   return make_error(ErrorCode::config,
                     "{}: none of its {} tokens is marked as learnt (the marks begin at offset {}), "
@@ -136,6 +150,36 @@ Result<std::int64_t> TokenFile::Opened::count_learnt(std::uint64_t& checksum,
     learnt += learnt_count(bytes);
   }
   return learnt;
+}
+
+// One more than the largest. Takes all of them into the checksum.
+Result<std::int64_t> TokenFile::Opened::count_labels(std::uint64_t& checksum) const {
+  std::int64_t count = 0;
+  std::optional<Error> wrong;
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(kCheckPieceBytes, label_bytes())));
+  for (std::int64_t at = 0; at < label_bytes(); at += kCheckPieceBytes) {
+    const auto bytes = std::span(piece).first(
+        static_cast<std::size_t>(std::min(kCheckPieceBytes, label_bytes() - at)));
+    RETURN_IF_ERROR(read_bytes(first_label_byte() + at, bytes));
+    checksum = fnv1a(bytes, checksum);
+    for (std::size_t i = 0; i < bytes.size(); i += kLabelBytes) {
+      std::int32_t label = 0;
+      std::memcpy(&label, bytes.data() + i, sizeof label);
+      if (label < 0 && !wrong)
+        wrong = no_label((at + static_cast<std::int64_t>(i)) / kLabelBytes, label);
+      count = std::max(count, std::int64_t{label} + 1);
+    }
+  }
+  if (wrong) return *wrong;
+  return count;
+}
+
+Error TokenFile::Opened::no_label(std::int64_t record, std::int32_t label) const {
+  return make_error(ErrorCode::corrupt,
+                    "{}: the label of record {}, at offset {}, is {}, and labels count from 0; "
+                    "make the file again",
+                    path, record, layout.first_offset + first_label_byte() + record * kLabelBytes,
+                    label);
 }
 
 // The last byte of the marks: bits behind the last mark are of another format, or of a mistake.
@@ -184,8 +228,14 @@ Result<TokenFile> TokenFile::open(const std::string& path, const TokenFileOption
   ASSIGN_OR_RETURN(const TokenLayout layout, token_layout(file, path, options.format));
   auto opened =
       std::make_unique<Opened>(Opened{path, std::move(file), layout, options.model_vocabulary});
-  if (options.check == TokenCheck::whole) RETURN_IF_ERROR(opened->check_whole(stops));
-  opened->facts.size_bytes = layout.first_offset + opened->payload_bytes() + opened->mark_bytes();
+  if (options.check == TokenCheck::whole) {
+    RETURN_IF_ERROR(opened->check_whole(stops));
+  } else {
+    std::uint64_t of_labels = kFnvOffset;
+    ASSIGN_OR_RETURN(opened->label_count, opened->count_labels(of_labels));
+  }
+  opened->facts.size_bytes =
+      layout.first_offset + opened->first_label_byte() + opened->label_bytes();
   opened->facts.tokens_of = name_of(layout.format);
   if (layout.checksum) opened->facts.checksum = *layout.checksum;
   if (!layout.checksum || options.check == TokenCheck::spots) {
@@ -207,6 +257,7 @@ std::int64_t TokenFile::vocabulary() const { return opened_->layout.vocabulary; 
 const std::string& TokenFile::path() const { return opened_->path; }
 const TextFacts& TokenFile::facts() const { return opened_->facts; }
 std::int64_t TokenFile::window_tokens() const { return opened_->layout.window_tokens; }
+std::int64_t TokenFile::label_count() const { return opened_->label_count; }
 bool TokenFile::has_marks() const { return opened_->layout.has_marks; }
 
 Status TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const {
@@ -225,6 +276,17 @@ Status TokenFile::read(std::int64_t first, std::span<std::int32_t> tokens) const
     tokens = tokens.subspan(part.size());
   }
   return ok_status();
+}
+
+Result<std::int32_t> TokenFile::read_label(std::int64_t window) const {
+  CHECK(opened_->layout.has_labels);
+  CHECK_GE(window, 0);
+  CHECK_LT(window, token_count() / window_tokens());
+  std::int32_t label = 0;
+  RETURN_IF_ERROR(opened_->read_bytes(opened_->first_label_byte() + window * kLabelBytes,
+                                      std::as_writable_bytes(std::span(&label, 1))));
+  if (label >= 0 && label < label_count()) return label;
+  return opened_->no_label(window, label);
 }
 
 Status TokenFile::read_marks(std::int64_t first, std::span<std::uint8_t> marks) const {

@@ -49,14 +49,19 @@ class TokenFile {
   // to the file since it was opened, and a token of no vocabulary, is an error that names it and
   // the offset.
   Status read(std::int64_t first, std::span<std::int32_t> tokens) const;
-  // The windows into which records are packed: tokens in each, of which token_count() is a
-  // multiple. 0: they are not packed.
+  // The windows into which records are packed, or each is filled up: tokens in each, of which
+  // token_count() is a multiple. 0: there are none.
   std::int64_t window_tokens() const;
+  // Every label of a record is below it; 0: records have none, or there are none.
+  std::int64_t label_count() const;
+  // The label of the record in window number `window`, of a file with labels. The errors are those
+  // of read().
+  Result<std::int32_t> read_label(std::int64_t window) const;
   // Whether the file says which tokens are learnt and where documents begin.
   bool has_marks() const;
   // The marks of tokens [first, first + marks.size()), one byte a token: kLearnt, kDocumentBegins,
-  // both or neither (0..3). Without marks in the file each is kLearnt. The errors are those of
-  // read().
+  // both or neither (0..3); of records with labels kOfRecord and kOfSecondText. Without marks in
+  // the file each is kLearnt. The errors are those of read().
   Status read_marks(std::int64_t first, std::span<std::uint8_t> marks) const;
   const std::string& path() const;
   // Which file it is: its size, and the checksum that its header has, or else that of its spots.

@@ -25,7 +25,13 @@ std::uint64_t most_vocabulary(std::uint32_t bytes_per_token) {
 std::int64_t expected_payload(const TokenHeader& header) {
   const auto token_count = static_cast<std::int64_t>(header.token_count);
   return token_count * header.bytes_per_token +
-         (header.has_marks() ? packed_mark_bytes(token_count) : 0);
+         (header.has_marks() ? packed_mark_bytes(token_count) : 0) +
+         (header.has_labels() ? token_count / header.window_tokens * kLabelBytes : 0);
+}
+
+const char* said_beside(const TokenHeader& header) {
+  if (header.has_labels()) return " with 2 bits of marks each, and labels of 4 bytes a record,";
+  return header.has_marks() ? " with 2 bits of marks each" : "";
 }
 
 }  // namespace
@@ -80,8 +86,8 @@ Status check_token_header(const TokenHeader& header, std::int64_t file_bytes,
     return make_error(ErrorCode::corrupt,
                       "{}: {} tokens of {} bytes{} are announced at offset 16, but {} bytes follow "
                       "the header: the file is cut or has grown; make it again from its text",
-                      path, header.token_count, header.bytes_per_token,
-                      header.has_marks() ? " with 2 bits of marks each" : "", payload);
+                      path, header.token_count, header.bytes_per_token, said_beside(header),
+                      payload);
   }
   return ok_status();
 }

@@ -88,7 +88,8 @@ Result<TokenLayout> sluice_layout(const FileDescriptor& file, const std::string&
                      .vocabulary = header.vocabulary,
                      .checksum = header.token_checksum,
                      .has_marks = header.has_marks(),
-                     .window_tokens = header.window_tokens};
+                     .window_tokens = header.window_tokens,
+                     .has_labels = header.has_labels()};
 }
 
 Result<TokenLayout> llmc_layout(const FileDescriptor& file, const std::string& path) {

@@ -30,7 +30,8 @@ struct TokenLayout {
   // FNV-1a of the tokens and their marks, where the file has it.
   std::optional<std::uint64_t> checksum = {};
   bool has_marks = false;          // right behind the tokens (core/data/token_marks.h)
-  std::int64_t window_tokens = 0;  // records are packed into windows of so many; 0: they are not
+  std::int64_t window_tokens = 0;  // records are in windows of so many; 0: they are not
+  bool has_labels = false;         // right behind the marks, one a window, which has one record
 };
 
 // None: no token file, so a text. ErrorCode::config for tokens of a kind that is known and not

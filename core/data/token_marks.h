@@ -1,7 +1,8 @@
 #pragma once
 // The marks of tokens (docs/token_format.md): 2 bits a token, which say whether it is learnt and
-// whether a document begins with it. In a file four of them share a byte, the first in its lowest
-// bits; in memory each has a byte of its own.
+// whether a document begins with it; of records with labels, whether it is of the record and of
+// which of its texts. In a file four of them share a byte, the first in its lowest bits; in memory
+// each has a byte of its own.
 //
 // Thread contract: free functions.
 
@@ -13,6 +14,11 @@ namespace sluice::data {
 
 inline constexpr std::uint8_t kLearnt = 1;          // counts in the loss, as a target
 inline constexpr std::uint8_t kDocumentBegins = 2;  // the first token of its document
+// The same bits of a record's window.
+inline constexpr std::uint8_t kOfRecord = 1;      // and does not fill the window behind it
+inline constexpr std::uint8_t kOfSecondText = 2;  // of a pair
+
+inline constexpr std::int64_t kLabelBytes = 4;  // signed, of a record
 
 inline constexpr std::int64_t kMarksPerByte = 4;
 

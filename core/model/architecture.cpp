@@ -19,9 +19,14 @@ const Architecture& architecture_of(const ModelShape& shape) {
 const LayerKind& layer_kind(const ModelShape& shape, LayerId layer) {
   const Architecture& architecture = architecture_of(shape);
   if (index_of(layer) == 0) return architecture.embedding;
-  if (index_of(layer) > shape.layers) return architecture.head;
+  if (index_of(layer) > shape.layers) return head_kind(shape);
   const bool is_of_decoder = shape.has_decoder() && index_of(layer) > shape.stacks.encoder_layers;
   return is_of_decoder ? architecture.decoder_block : architecture.block;
+}
+
+const LayerKind& head_kind(const ModelShape& shape) {
+  const Architecture& architecture = architecture_of(shape);
+  return shape.classifies() ? architecture.classifier_head : architecture.head;
 }
 
 LayerTokens layer_tokens(const ModelShape& shape, LayerId layer, std::int64_t batch,

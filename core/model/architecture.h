@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/layer_tape.h"
 #include "core/model/layout_builder.h"
 #include "core/model/made_tensors.h"
 #include "core/model/model_shape.h"
@@ -53,6 +54,8 @@ struct LayerKind {
   std::vector<MadeTensor> (*made)(const ModelShape& shape);
   std::vector<Product> (*products)(const ModelShape& shape) = nullptr;      // null: none
   std::vector<Attention> (*attentions)(const ModelShape& shape) = nullptr;  // null: none
+  // Its operations, for the memory of its backward. Null: its backward goes through none.
+  void (*record)(LayerTape& tape, const ModelShape& shape) = nullptr;
   // Values that it makes once a sequence, not once a token; null: none.
   std::int64_t (*sequence_values)(const ModelShape& shape) = nullptr;
   Side side = Side::source;
@@ -120,15 +123,15 @@ struct Architecture {
   const char* source_modules = "";  // and those of a decoder that read the encoder's output
   OutputTable output_table = OutputTable::tied;
   Positions positions = Positions::table;
-  // Tensors of the MLP's width that a block keeps: before and after gelu; or a gate, its silu,
-  // what it is multiplied with, and the product.
-  std::int64_t mlp_tensors = 2;
   LayerKind embedding;
   LayerKind block;
   // The second stack's, where ModelShape::has_decoder().
   const char* decoder_block_name = "";
   LayerKind decoder_block = {};
   LayerKind head;
+  // The head that answers classes, where ModelShape::classifies(); its input's rows are the
+  // source's, its own are a window each.
+  LayerKind classifier_head = {};
   std::span<const NumberKey> number_keys;
   std::span<const RealKey> real_keys = {};
   std::span<const FlagKey> flag_keys = {};
@@ -143,6 +146,7 @@ std::span<const Architecture* const> architectures();
 const Architecture& architecture_of(const ModelShape& shape);
 // Layer 0 is the embedding, `shape.layers` blocks follow, and the head is last.
 const LayerKind& layer_kind(const ModelShape& shape, LayerId layer);
+const LayerKind& head_kind(const ModelShape& shape);
 
 // The tokens of a micro-batch of batch x sequence that a layer has rows of.
 LayerTokens layer_tokens(const ModelShape& shape, LayerId layer, std::int64_t batch,

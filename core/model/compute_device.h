@@ -34,15 +34,21 @@ namespace sluice::model {
 using WhenDone = std::function<void(Status)>;
 
 // The bytes that a micro-batch of batch x sequence tokens takes into the device: four numbers of 64
-// bits a token that is looked up, one a target, one a window, and one an input
-// (core/model/torch/batch_numbers.h), and its loss out of it.
+// bits a token that is looked up, one a target, one a window, and one an input, or two of a
+// classifier's (core/model/torch/batch_numbers.h).
 inline std::int64_t batch_bytes(const ModelShape& shape, std::int64_t batch,
                                 std::int64_t sequence) {
+  const std::int64_t of_inputs = shape.classifies() ? 2 * sequence : sequence;
   return batch *
-         (4 * shape.looked_up_sequence(sequence) + shape.target_sequence(sequence) + 1 + sequence) *
+         (4 * shape.looked_up_sequence(sequence) + shape.target_sequence(sequence) + 1 +
+          of_inputs) *
          8;
 }
+// Its loss out of it; of a classifier's, how many answers are right, too.
 inline constexpr std::int64_t kLossBytes = 8;
+inline std::int64_t loss_bytes(const ModelShape& shape) {
+  return shape.classifies() ? 2 * kLossBytes : kLossBytes;
+}
 
 // A part of what lies in host memory as one piece.
 struct BytePart {
@@ -72,7 +78,7 @@ class ComputeDevice {
   // A part of the layer's gradients to the host's memory of the whole layer's.
   virtual Status gradient_out(LayerId layer, int gradient, BytePart part, std::byte* layer_gradient,
                               WhenDone done) = 0;
-  // kLossBytes. TrainableModel::loss() says it afterwards.
+  // loss_bytes(). TrainableModel::loss() says it afterwards.
   virtual Status loss_out(int micro_step, WhenDone done) = 0;
   // A part of the blocks that the layer keeps (core/model/kept_blocks.h), one behind the other, to
   // the host's memory that KeptBlocks::kept() has shown, and from what make_room() has. The first

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/memory_item.h"
+#include "core/model/layer_tape.h"
 #include "core/model/model_factory.h"
 
 namespace sluice::model {
@@ -23,13 +24,6 @@ struct ComputeMemory {
   // The base of adapters on a device with memory of its own: all of it, or the tables and two
   // layers where it comes by layer. In host memory it is a part of the plan of the parameters.
   std::int64_t base_bytes = 0;
-};
-
-// How products are made.
-enum class Products : std::uint8_t {
-  as_they_are,   // by instructions for such numbers
-  summed_apart,  // of bf16 by a processor without these: added up in fp32 of their own by oneDNN
-  widened,       // of 16-bit numbers that are widened to fp32 (core/model/widened_pieces.h)
 };
 
 ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& options,

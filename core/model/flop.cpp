@@ -153,7 +153,7 @@ double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t bat
   const auto adapted =
       static_cast<double>(made_widths(adapter_made(shape, layer), tokens_of(extent)));
   const double logits =
-      is_head(shape, layer) ? extent.tokens() * static_cast<double>(shape.vocabulary) : 0;
+      is_head(shape, layer) ? extent.tokens() * static_cast<double>(answer_count(shape)) : 0;
   return elements + adapted + logits;
 }
 

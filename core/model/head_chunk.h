@@ -11,12 +11,12 @@
 
 namespace sluice::model {
 
-// Tokens whose logits exist together, by the vocabulary. More rows than 1024, which take 103 MB of
-// GPT-2's vocabulary, make the products no faster; of a wider one fewer are taken, so that logits
-// stay within 134 MB.
-inline constexpr std::int64_t head_chunk_tokens(std::int64_t vocabulary) {
+// Rows whose logits exist together, by the answers that each has, a vocabulary's tokens or classes.
+// More rows than 1024, which take 103 MB of GPT-2's vocabulary, make the products no faster; of a
+// wider one fewer are taken, so that logits stay within 134 MB.
+inline constexpr std::int64_t head_chunk_tokens(std::int64_t answers) {
   constexpr std::int64_t kLogits = std::int64_t{1} << 26;
-  return std::clamp<std::int64_t>(kLogits / std::max<std::int64_t>(vocabulary, 1), 64, 1024);
+  return std::clamp<std::int64_t>(kLogits / std::max<std::int64_t>(answers, 1), 64, 1024);
 }
 
 // Rows of the token table that are added to fp32 at a time: adding 16-bit values makes libtorch
@@ -26,7 +26,7 @@ inline constexpr std::int64_t kTiedSliceRows = 4096;
 // Whether a step makes the head's part of the tied table's gradient as one product or adds several.
 inline bool head_is_one_product(const ModelShape& shape, const ModelOptions& options) {
   return options.micro_step_count == 1 && options.batch * shape.target_sequence(options.sequence) <=
-                                              head_chunk_tokens(shape.vocabulary);
+                                              head_chunk_tokens(answer_count(shape));
 }
 
 }  // namespace sluice::model

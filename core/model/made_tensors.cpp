@@ -5,6 +5,12 @@ namespace sluice::model {
 MadeTensors::MadeTensors(std::int64_t input_width)
     : tensors_{{"input", input_width, MadeUse::input}} {}
 
+MadeTensors MadeTensors::of_source_input(std::int64_t input_width) {
+  MadeTensors made(input_width);
+  made.tensors_.front().of_sources = true;
+  return made;
+}
+
 void MadeTensors::kept(const char* what, std::int64_t width, bool of_sources) {
   tensors_.push_back({.what = what, .width = width, .of_sources = of_sources});
 }
@@ -37,7 +43,6 @@ void MadeTensors::rms_norm(std::int64_t width) {
 
 void MadeTensors::fused_attention(std::int64_t heads, std::int64_t width) {
   kept("attention's result", width);
-  in_memory("its result as rows", width);
   tensors_.push_back({"sums of its rows", heads, MadeUse::statistic, kFp32Bytes});
 }
 

@@ -59,6 +59,7 @@ class MadeTensors {
  public:
   MadeTensors() = default;
   explicit MadeTensors(std::int64_t input_width);  // of a layer that has one before it
+  static MadeTensors of_source_input(std::int64_t input_width);  // whose own rows are targets
 
   void kept(const char* what, std::int64_t width, bool of_sources = false);
   void kept_of_sources(const char* what, std::int64_t width) { kept(what, width, true); }

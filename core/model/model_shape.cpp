@@ -35,17 +35,23 @@ FlatLayout ModelShape::base_layout() const {
     (is_first ? architecture.block : architecture.decoder_block).add_tensors(builder, block, *this);
   }
   builder.begin_layer("head");
-  architecture.head.add_tensors(builder, "head", *this);
+  head_kind(*this).add_tensors(builder, "head", *this);
   return builder.take();
 }
 
 bool ModelShape::is_causal() const { return architecture_of(*this).is_causal; }
 
+bool ModelShape::classifies() const {
+  return classes > 0 && architecture_of(*this).classifier_head.add_tensors != nullptr;
+}
+
 bool ModelShape::has_own_output_table() const {
-  return architecture_of(*this).output_table == OutputTable::own_unless_tied && !tied_tables;
+  const bool has_one = architecture_of(*this).output_table == OutputTable::own_unless_tied;
+  return classifies() || (has_one && !tied_tables);
 }
 
 std::int64_t ModelShape::target_sequence(std::int64_t of) const {
+  if (classifies()) return 1;
   return has_decoder() ? span_lengths(stacks.spans, of).targets : of;
 }
 

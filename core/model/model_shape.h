@@ -99,7 +99,7 @@ struct DropShares {
   double embedding = 0;  // of the embedding's result
   double attention = 0;  // of attention's weights
   double rows = 0;       // of what a sublayer adds to the stream; t5: of its MLP's width, too
-  double output = 0;     // t5: of each stack's result, behind its norm
+  double output = 0;     // t5: of each stack's result, behind its norm; bert: of what is pooled
   bool operator==(const DropShares&) const = default;
 };
 
@@ -113,11 +113,11 @@ struct ModelShape {
   std::int64_t sequence = 0;
   std::int64_t vocabulary = 0;  // vit: 0
   Family family = Family::gpt2;
-  // vit only; all else have 0.
+  // vit only, but for `classes`; all else have 0.
   std::int64_t image = 0;  // side of the square image, pixels
   std::int64_t patch = 0;  // side of a patch, pixels
   std::int64_t channels = 0;
-  std::int64_t classes = 0;
+  std::int64_t classes = 0;  // bert: of a record, where it classifies; 0: it does not
   // llama only, but for `ffn` and `norm_eps`, which bert and t5 have, too, and `head_dim` and
   // `tied_tables` of t5; all else have 0 and false, since each of their heads has its own keys and
   // values and an equal share of the width.
@@ -147,7 +147,9 @@ struct ModelShape {
 
   std::int64_t mlp_width() const { return ffn > 0 ? ffn : 4 * hidden; }
 
-  // Whether the head's matrix is a table of the head alone, and not the token table or classes.
+  // Whether the head answers a class for each window, and no tokens.
+  bool classifies() const;
+  // Whether the head's matrix is a table of the head alone, and not the token table.
   bool has_own_output_table() const;
 
   std::int64_t segment_count() const { return segments > 0 ? segments : 2; }
@@ -160,7 +162,7 @@ struct ModelShape {
     return stacks.bucket_distance > 0 ? stacks.bucket_distance : 128;
   }
   std::int64_t end_token() const { return stacks.end_token > 0 ? stacks.end_token : 1; }
-  // Targets of a window of `sequence` tokens: as many, or those of a decoder at most.
+  // Targets of a window of `sequence` tokens: as many, those of a decoder at most, or its class.
   std::int64_t target_sequence(std::int64_t sequence) const;
   // Tokens of it that are looked up in the token table: a decoder's inputs, too.
   std::int64_t looked_up_sequence(std::int64_t sequence) const;
@@ -176,6 +178,11 @@ struct ModelShape {
   // Errors (ErrorCode::config): that many tokens in a sequence this model cannot take.
   Status check_sequence(std::int64_t asked) const;
 };
+
+// The answers that the head chooses from: classes, or the tokens of the vocabulary.
+inline std::int64_t answer_count(const ModelShape& shape) {
+  return shape.classifies() ? shape.classes : shape.vocabulary;
+}
 
 // ErrorCode::config for the shapes that have no implementation that computes.
 Status check_trainable(const ModelShape& shape);

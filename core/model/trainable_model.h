@@ -13,6 +13,7 @@
 // Status.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/parameter_span.h"
@@ -39,7 +40,8 @@ enum class BatchUse : std::uint8_t { training, validation };
 inline constexpr std::int32_t kIgnoredTarget = -100;
 
 // Tokens of one micro-batch, row-major (batch, sequence), and for each the token that the model has
-// to answer, or kIgnoredTarget.
+// to answer, or kIgnoredTarget; for a model that classifies, a class for each window
+// (target_sequence = 1).
 struct TokenBatch {
   std::int64_t batch = 0;
   std::int64_t sequence = 0;
@@ -57,6 +59,9 @@ struct TokenBatch {
   // what its encoder reads. 0 and empty: there is none, and targets are as many as inputs.
   std::int64_t target_sequence = 0;
   std::span<const std::int32_t> decoder_inputs = {};
+  // For each token of a model that classifies, which of the two texts of a pair it is of: 0 or 1.
+  // Empty: 0.
+  std::span<const std::int32_t> segments = {};
 
   std::int64_t target_columns() const { return target_sequence > 0 ? target_sequence : sequence; }
   std::int64_t counted_targets() const;  // those with weight
@@ -84,6 +89,9 @@ class TrainableModel {
   virtual Status backward(LayerId layer, int micro_step, double gradient_scale,
                           const LayerGradient& into) = 0;
   virtual double loss(int micro_step) const = 0;
+  // Targets whose answer is the likeliest one, of a model that classifies, once loss() is known;
+  // none: nobody counts them.
+  virtual std::optional<std::int64_t> right_answers(int /*micro_step*/) const { return {}; }
 
   // Between steps: what layers keep from the next set_batch() on. Memory that the last step took
   // for it is given back. Changes no number.

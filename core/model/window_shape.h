@@ -4,7 +4,6 @@
 // Thread contract: plain data.
 
 #include <cstdint>
-#include <span>
 
 namespace sluice::model {
 
@@ -21,13 +20,6 @@ enum class Documents : std::uint8_t { together, apart };
 struct DocumentPiece {
   std::int64_t first = 0;
   std::int64_t count = 0;
-};
-
-// Where positions begin: with each of `documents`, which are all of the batch's tokens in order;
-// with each window where there are none.
-struct TokenPlaces {
-  WindowShape window;
-  std::span<const DocumentPiece> documents = {};
 };
 
 }  // namespace sluice::model

@@ -14,6 +14,9 @@
 namespace sluice::offload {
 namespace {
 
+// Some are on their way to the drive, or from it, while another is made or taken.
+constexpr int kAtOnce = 4;
+
 runtime::OperationLabel label_of(stages::Stage stage, SubgroupId subgroup) {
   runtime::OperationLabel label;
   label.stage = stage;
@@ -55,8 +58,17 @@ runtime::Task<Status> InitialState::create(const FillInitial& fill, StepUpdate& 
 
 runtime::Task<Status> InitialState::create_on(DeviceId device, const FillInitial& fill,
                                               StepUpdate& update) {
-  for (const SubgroupId subgroup : parts_.subgroups_of[device]) {
-    Status created = co_await create_subgroup(subgroup, fill, update);
+  Queue queue{parts_.subgroups_of[device]};
+  runtime::TaskGroup tasks(parts_.kernels.runtime());
+  for (int i = 0; i < kAtOnce; ++i) tasks.spawn(create_queued(queue, fill, update));
+  Status status = co_await tasks.join();
+  co_return status;
+}
+
+runtime::Task<Status> InitialState::create_queued(Queue& queue, const FillInitial& fill,
+                                                  StepUpdate& update) {
+  while (!queue.is_empty()) {
+    Status created = co_await create_subgroup(queue.take(), fill, update);
     CO_RETURN_IF_ERROR(created);
   }
   co_return ok_status();
@@ -83,7 +95,16 @@ runtime::Task<Status> InitialState::load(const std::vector<SubgroupId>& subgroup
 // Those of `subgroups` that the device updates.
 runtime::Task<Status> InitialState::load_of(DeviceId device,
                                             const std::vector<SubgroupId>& subgroups) {
-  for (const SubgroupId subgroup : subgroups) {
+  Queue queue{subgroups};
+  runtime::TaskGroup tasks(parts_.kernels.runtime());
+  for (int i = 0; i < kAtOnce; ++i) tasks.spawn(load_queued(device, queue));
+  Status status = co_await tasks.join();
+  co_return status;
+}
+
+runtime::Task<Status> InitialState::load_queued(DeviceId device, Queue& queue) {
+  while (!queue.is_empty()) {
+    const SubgroupId subgroup = queue.take();
     if (parts_.versions.device_of(subgroup) != device) continue;
     Status loaded = co_await load_subgroup(subgroup);
     CO_RETURN_IF_ERROR(loaded);

@@ -44,10 +44,21 @@ class InitialState {
   runtime::Task<Status> load(const std::vector<SubgroupId>& subgroups);
 
  private:
+  // A device's subgroups in order, of which kAtOnce are under way.
+  struct Queue {
+    const std::vector<SubgroupId>& subgroups;
+    std::size_t next = 0;
+
+    bool is_empty() const { return next == subgroups.size(); }
+    SubgroupId take() { return subgroups[next++]; }
+  };
+
   runtime::Task<Status> create_on(DeviceId device, const FillInitial& fill, StepUpdate& update);
+  runtime::Task<Status> create_queued(Queue& queue, const FillInitial& fill, StepUpdate& update);
   runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill,
                                         StepUpdate& update);
   runtime::Task<Status> load_of(DeviceId device, const std::vector<SubgroupId>& subgroups);
+  runtime::Task<Status> load_queued(DeviceId device, Queue& queue);
   runtime::Task<Status> load_subgroup(SubgroupId subgroup);
   csd::HostTransfer chunk(SubgroupId subgroup, std::int32_t variable, std::int64_t first,
                           std::span<std::byte> bounce) const;

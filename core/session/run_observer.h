@@ -3,6 +3,7 @@
 //
 // Thread contract: all on the schedule's thread, between steps.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,8 +34,9 @@ struct StepReport {
 struct ValidationReport {
   std::int64_t step = 0;  // behind it; 1 = the first
   TimeNs ts = 0;          // when it was known
-  double loss = 0;        // mean over the tokens
+  double loss = 0;        // mean over the tokens; of a model that classifies, over the records
   std::int64_t tokens = 0;
+  std::optional<double> accuracy = {};  // of a model that classifies: the share of right answers
 };
 
 // A commit that is kept as files of its own.

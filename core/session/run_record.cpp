@@ -83,8 +83,12 @@ std::vector<rundb::LatenessRow> lateness_rows(const runtime::EmulationReports& r
 
 // Steps count from 0 in the database.
 void RunRecorder::on_validation(const ValidationReport& report) {
-  collector_.add(rundb::ValidationRow{
-      .ts = report.ts, .step_id = report.step - 1, .loss = report.loss, .tokens = report.tokens});
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  collector_.add(rundb::ValidationRow{.ts = report.ts,
+                                      .step_id = report.step - 1,
+                                      .loss = report.loss,
+                                      .tokens = report.tokens,
+                                      .accuracy = report.accuracy.value_or(kNone)});
 }
 
 rundb::ModeRow mode_row(const settings::RunConfig& config, const RunHardware& hardware,

@@ -163,7 +163,8 @@ const Setting kSettings[] = {
      "positions begin anew; the token file says where documents begin (docs/tokens.md)."},
     {"mask_token", "objective", numbers, integer, AT(objective.mask_token), between(-1, 2e9), "",
      "The token that hides another from a model that looks both ways (family bert): 103 in BERT's "
-     "own vocabularies. Such a model cannot be trained without; no other one has a use for it."},
+     "own vocabularies. Such a model cannot be trained without, unless it classifies; no other one "
+     "has a use for it."},
     {"mask_share", "objective", numbers, number, AT(objective.mask_share), between(1e-3, 1), "",
      "Part of the tokens that such a model has to answer: 80 % of them are hidden, 10 % are others "
      "by chance, and 10 % stay."},

@@ -24,8 +24,8 @@ std::int64_t kept_activation_bytes(const model::ModelShape& shape, ParameterKind
     };
     std::int64_t all_bytes = bytes_as(model::Activations::offload);
     if (l + 1 == layer_count)
-      all_bytes +=
-          layer_tokens(shape, layer, batch, sequence).own * shape.vocabulary * bytes_of(precision);
+      all_bytes += layer_tokens(shape, layer, batch, sequence).own * answer_count(shape) *
+                   bytes_of(precision);
     const model::Activations choice = activations.of(layer);
     if (choice == model::Activations::keep) kept_bytes += all_bytes;
     if (!model::is_recomputed(choice)) continue;

@@ -44,7 +44,7 @@ LayerBytes layer_bytes(const plan::RunPlan& plan, LayerId layer) {
                    .input = bytes_as(model::Activations::offload_inputs)};
   if (index_of(layer) + 1 == plan.layout.layer_count()) {
     bytes.logits = layer_tokens(plan.shape, layer, batch.batch, batch.sequence).own *
-                   plan.shape.vocabulary * bytes_of(plan.config.arithmetic.precision);
+                   answer_count(plan.shape) * bytes_of(plan.config.arithmetic.precision);
   }
   bytes.all += bytes.logits;
   return bytes;

@@ -142,6 +142,7 @@ class Machine {
         .layer_costs = plan.layer_costs,
         .micro_batch_bytes =
             model::batch_bytes(plan.shape, plan.config.batch.batch, plan.config.batch.sequence),
+        .loss_bytes = model::loss_bytes(plan.shape),
         .activations = &*machine->activations_,
         .ranks = part != nullptr ? &part->ranks() : nullptr,
         .shards = machine->shards_ ? &*machine->shards_ : nullptr});

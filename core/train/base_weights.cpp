@@ -21,6 +21,13 @@ Result<std::shared_ptr<const weights::Checkpoint>> find_base(const plan::RunPlan
   const std::string& model = plan.config.files.model;
   ASSIGN_OR_RETURN(std::optional<weights::Checkpoint> found,
                    weights::open_checkpoint(model, plan.shape));
+  if (found && !found->new_tensors().empty()) {
+    return make_error(
+        ErrorCode::config,
+        "lora_rank={}: adapters are trained on a whole model, and {} has no {}; train "
+        "all of it (lora_rank=0) first",
+        plan.shape.lora.rank, model, found->new_tensors().front());
+  }
   if (found) return std::make_shared<const weights::Checkpoint>(*std::move(found));
   return make_error(ErrorCode::not_found,
                     "lora_rank={}: adapters are trained on a model's weights, and {} has none; set "

@@ -90,7 +90,7 @@ runtime::Task<Status> LayerTraffic::bring_loss(int micro_step) {
   const Move whole{.stage = Stage::loss_out,
                    .direction = Direction::read,
                    .layer = LayerId{context_.layout.layer_count() - 1},
-                   .size_bytes = model::kLossBytes,
+                   .size_bytes = context_.loss_bytes,
                    .work = {.kind = DeviceWork::Kind::loss_out, .micro_step = micro_step}};
   Status there = co_await moves_.by_one(whole);
   co_return there;

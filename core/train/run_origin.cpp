@@ -77,11 +77,12 @@ std::int64_t RunOrigin::optimizer_step() const { return moments == nullptr ? 0 :
 offload::FillInitial RunOrigin::fill(const plan::RunPlan& plan) const {
   const auto of_weights = [weights = weights, adapter = adapter, &plan](std::int64_t first,
                                                                         std::span<float> out) {
-    if (weights != nullptr) return weights->fill(first, out);
     if (adapter != nullptr) return adapter->fill(first, out);
-    model::fill_initial(plan.layout, static_cast<std::uint64_t>(plan.config.schedule.seed), first,
-                        out);
-    return ok_status();
+    if (weights == nullptr || !weights->new_tensors().empty()) {
+      model::fill_initial(plan.layout, static_cast<std::uint64_t>(plan.config.schedule.seed), first,
+                          out);
+    }
+    return weights != nullptr ? weights->fill(first, out) : ok_status();
   };
   return [of_weights, moments = moments, &plan](std::int32_t variable, std::int64_t first,
                                                 std::span<float> out) -> Status {

@@ -36,6 +36,7 @@ struct StepContext {
   const model::FlatLayout& layout;
   const std::vector<plan::LayerCost>& layer_costs;
   std::int64_t micro_batch_bytes;  // model::batch_bytes()
+  std::int64_t loss_bytes;         // model::loss_bytes()
   // Where the model computes, if that is a device with memory of its own: its work is what the
   // operations do then. An operation that it has not ended after `device_patience_ns` ends the run.
   model::ComputeDevice* device = nullptr;

@@ -87,6 +87,7 @@ void StepParts::make_context(Ranks* ranks) {
       .layer_costs = plan.layer_costs,
       .micro_batch_bytes =
           model::batch_bytes(plan.shape, plan.config.batch.batch, plan.config.batch.sequence),
+      .loss_bytes = model::loss_bytes(plan.shape),
       .device = built_.device.get(),
       .device_patience_ns = device_patience_ns(plan),
       .activations = activations_.get(),

@@ -286,6 +286,7 @@ Status Trainer::validate() {
                               run_.plan().share.is_gathered();
   ASSIGN_OR_RETURN(const double divisor, run_.text().sampler().validation_divisor(count));
   double sum = 0;
+  std::optional<std::int64_t> right;
   for (std::int64_t batch = 0; batch < count; ++batch) {
     if (wants_stop()) {
       report_.left_out.emplace_back("validation");
@@ -294,15 +295,18 @@ Status Trainer::validate() {
     ASSIGN_OR_RETURN(const double loss, comes_by_layer ? validation_loss_by_layer(batch, divisor)
                                                        : validation_loss(batch, divisor));
     sum += loss;
+    if (const std::optional<std::int64_t> more = model().right_answers(0))
+      right = right.value_or(0) + *more;
     tell_of_work("validation, batch", batch + 1, count);
   }
-  report_.validation_loss = sum / static_cast<double>(count);
-  report_.validation_step = position_.step;
-  const session::ValidationReport report{
-      .step = position_.step,
-      .ts = run_.now_ns(),
-      .loss = *report_.validation_loss,
-      .tokens = count * config_.batch.batch * config_.batch.sequence};
+  const session::ValidationReport& report = report_.validation.emplace(
+      session::ValidationReport{.step = position_.step,
+                                .ts = run_.now_ns(),
+                                .loss = sum / static_cast<double>(count),
+                                .tokens = count * config_.batch.batch * config_.batch.sequence});
+  const std::int64_t windows = count * run_.text().sampler().validation_rows();
+  if (right)
+    report_.validation->accuracy = static_cast<double>(*right) / static_cast<double>(windows);
   for (session::RunObserver* observer : hooks_.observers) observer->on_validation(report);
   return ok_status();
 }
@@ -368,7 +372,7 @@ Status Trainer::write_some(model::TextWriter& text) {
 }  // namespace
 
 double TrainReport::last_loss() const {
-  if (validation_loss && validation_step == last_step) return *validation_loss;
+  if (validation && validation->step == last_step) return validation->loss;
   return losses.empty() ? 0 : losses.back();
 }
 

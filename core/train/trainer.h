@@ -10,6 +10,7 @@
 
 #include "core/runtime/byte_counters.h"
 #include "core/session/knob_schedule.h"
+#include "core/session/run_observer.h"
 
 namespace sluice::session {
 struct RunHooks;
@@ -27,8 +28,7 @@ struct TrainReport {
   std::vector<double> losses;      // one a step of this run
   std::int64_t skipped_count = 0;  // of them, for overflow
   double loss_scale = 1;           // of the next step
-  std::optional<double> validation_loss;
-  std::int64_t validation_step = 0;  // behind which that was
+  std::optional<session::ValidationReport> validation;  // the last one
   std::optional<std::string> sample;
   std::vector<std::string> left_out;  // of what is only for people, since somebody asked to stop
   double forward_seconds = 0;         // means a step

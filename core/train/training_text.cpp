@@ -18,12 +18,13 @@ constexpr std::int64_t kByteValues = 256;
 data::SamplerOptions sampler_options(const settings::RunConfig& config,
                                      const model::ModelShape& shape) {
   data::SamplerOptions options;
+  options.classes = shape.classifies() ? shape.classes : 0;
   if (shape.has_decoder()) {
     options.spans = {.rule = shape.stacks.spans,
                      .first_sentinel = static_cast<std::int32_t>(config.objective.sentinel_token),
                      .end = static_cast<std::int32_t>(shape.end_token()),
                      .start = static_cast<std::int32_t>(shape.stacks.start_token)};
-  } else if (!shape.is_causal()) {
+  } else if (!shape.is_causal() && !shape.classifies()) {
     options.hidden = {.mask = static_cast<std::int32_t>(config.objective.mask_token),
                       .vocabulary = shape.vocabulary,
                       .share = config.objective.mask_share};
@@ -58,20 +59,28 @@ Status check_unused(const char* key, std::int64_t token, const model::ModelShape
                     why, key);
 }
 
+Status check_together(const settings::RunConfig& config, const model::ModelShape& shape,
+                      const char* which) {
+  if (config.objective.documents == model::Documents::together) return ok_status();
+  return make_error(ErrorCode::config,
+                    "documents = apart: a model {}, as {}, has documents together; leave documents "
+                    "out",
+                    which, shape.name);
+}
+
 Status check_objective(const settings::RunConfig& config, const model::ModelShape& shape) {
   const std::int64_t mask = config.objective.mask_token;
   if (shape.has_decoder()) {
     RETURN_IF_ERROR(check_unused("mask_token", mask, shape, "answers spans that are taken out"));
-    if (config.objective.documents == model::Documents::apart) {
-      return make_error(ErrorCode::config,
-                        "documents = apart: a model with a decoder, as {}, has documents together; "
-                        "leave documents out",
-                        shape.name);
-    }
+    RETURN_IF_ERROR(check_together(config, shape, "with a decoder"));
     return check_sentinels(config, shape);
   }
   RETURN_IF_ERROR(check_unused("sentinel_token", config.objective.sentinel_token, shape,
                                "has no decoder, and no span is taken out"));
+  if (shape.classifies()) {
+    RETURN_IF_ERROR(check_unused("mask_token", mask, shape, "answers classes of records"));
+    return check_together(config, shape, "that classifies records");
+  }
   if (shape.is_causal()) {
     return check_unused("mask_token", mask, shape,
                         "answers the next token, and none is hidden from it");
@@ -167,13 +176,17 @@ Result<TrainingText> TrainingText::look_at(const settings::RunConfig& config,
                          : text.look_at_bytes(config, shape, size_bytes));
   if (!shape.is_causal()) {
     text.why_no_sample_ = fmt::format("it answers {} and writes no next one",
-                                      shape.has_decoder() ? "spans of a text" : "hidden tokens");
+                                      shape.classifies()    ? "classes of records"
+                                      : shape.has_decoder() ? "spans of a text"
+                                                            : "hidden tokens");
   }
   return text;
 }
 
 Status TrainingText::look_at_bytes(const settings::RunConfig& config,
                                    const model::ModelShape& shape, std::int64_t size_bytes) {
+  if (shape.classifies())
+    return data::Sampler::check(size_bytes, sampler_options_, config.files.text);
   RETURN_IF_ERROR(check_documents(config, /*has_marks=*/false));
   RETURN_IF_ERROR(check_vocabulary(shape));
   RETURN_IF_ERROR(check_sentinels_of_bytes(config, shape));

@@ -87,11 +87,21 @@ Status Checkpoint::fill(std::int64_t first, std::span<float> out) const {
   return read_elements(layout_, match_.places, first, out);
 }
 
+std::vector<std::string> Checkpoint::new_tensors() const {
+  std::vector<std::string> names;
+  for (std::size_t t = 0; t < match_.places.size(); ++t) {
+    if (!match_.places[t].is_there()) names.push_back(layout_.tensors[t].name);
+  }
+  return names;
+}
+
 // Other weights of the same model differ in each of their tensors, or in some.
 Result<std::uint64_t> Checkpoint::sample() const {
   std::uint64_t hash = fingerprint();
   std::vector<float> values;
-  for (const model::TensorInfo& info : layout_.tensors) {
+  for (std::size_t t = 0; t < layout_.tensors.size(); ++t) {
+    if (!match_.places[t].is_there()) continue;
+    const model::TensorInfo& info = layout_.tensors[t];
     const std::int64_t count = std::min(info.count, kSampledElements);
     values.resize(static_cast<std::size_t>(count));
     for (const std::int64_t at : {std::int64_t{0}, (info.count - count) / 2, info.count - count}) {
@@ -106,14 +116,19 @@ Result<std::uint64_t> Checkpoint::sample() const {
 
 std::string Checkpoint::description() const {
   std::set<std::string> dtypes;
-  for (const TensorPlace& place : match_.places) dtypes.insert(place.tensor->dtype);
-  return fmt::format("{} tensors of {} in {} file{}", match_.places.size(),
-                     fmt::join(dtypes, " and "), files_.size(), files_.size() == 1 ? "" : "s");
+  for (const TensorPlace& place : match_.places) {
+    if (place.is_there()) dtypes.insert(place.tensor->dtype);
+  }
+  const std::vector<std::string> added = new_tensors();
+  return fmt::format("{} tensors of {} in {} file{}{}", match_.places.size() - added.size(),
+                     fmt::join(dtypes, " and "), files_.size(), files_.size() == 1 ? "" : "s",
+                     added.empty() ? "" : fmt::format(", and new {}", fmt::join(added, ", ")));
 }
 
 std::uint64_t Checkpoint::fingerprint() const {
   std::uint64_t hash = fnv1a(std::uint64_t{layout_.fingerprint()}, kFnvOffset);
-  for (const TensorPlace& place : match_.places) hash = fnv1a(place.tensor->dtype, hash);
+  for (const TensorPlace& place : match_.places)
+    hash = fnv1a(place.is_there() ? place.tensor->dtype : "new", hash);
   return hash;
 }
 

@@ -22,11 +22,14 @@ class Checkpoint {
   static Result<std::optional<Checkpoint>> open(const std::string& folder,
                                                 const model::ModelShape& shape);
 
-  // Flat elements [first, first + out.size()), widened to fp32. Takes no memory beside `out`.
+  // Flat elements [first, first + out.size()), widened to fp32; those of new tensors stay as they
+  // are. Takes no memory beside `out`.
   Status fill(std::int64_t first, std::span<float> out) const;
+  // Names of the tensors that a run begins anew, since the folder has none: of a classifier's head.
+  std::vector<std::string> new_tensors() const;
 
   const std::string& folder() const { return folder_; }
-  std::string description() const;    // "26 tensors of BF16 in 3 files"
+  std::string description() const;    // "26 tensors of BF16 in 3 files", and which are new
   std::uint64_t fingerprint() const;  // of names, dtypes and shapes, not of what is in them
   // The same with some values of each tensor: at both of its ends and in the middle.
   Result<std::uint64_t> sample() const;

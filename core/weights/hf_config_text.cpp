@@ -48,6 +48,18 @@ json gpt2_fields(const Values& values) {
           {"tie_word_embeddings", true}};
 }
 
+// Classes have no names here but their numbers.
+void add_classifier(json& fields, const Values& values, const model::ModelShape& shape) {
+  fields["architectures"] = {"BertForSequenceClassification"};
+  fields["problem_type"] = "single_label_classification";
+  fields["classifier_dropout"] = real(values, "classifier_dropout");
+  for (std::int64_t i = 0; i < shape.classes; ++i) {
+    const std::string name = fmt::format("LABEL_{}", i);
+    fields["id2label"][fmt::format("{}", i)] = name;
+    fields["label2id"][name] = i;
+  }
+}
+
 json bert_fields(const Values& values, const model::ModelShape& shape) {
   return {{"model_type", "bert"},
           {"architectures", {"BertForMaskedLM"}},
@@ -177,8 +189,9 @@ Result<std::string> config_text(const model::ModelShape& shape, std::string_view
   json fields;
   if (shape.family == model::Family::gpt2) {
     fields = gpt2_fields(values);
-  } else if (shape.family == model::Family::bert && shape.masked_head) {
+  } else if (shape.family == model::Family::bert && (shape.masked_head || shape.classifies())) {
     fields = bert_fields(values, shape);
+    if (shape.classifies()) add_classifier(fields, values, shape);
   } else if (shape.family == model::Family::t5) {
     fields = t5_fields(values, shape);
   } else if (shape.family == model::Family::llama) {

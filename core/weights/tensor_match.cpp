@@ -1,6 +1,8 @@
 #include "core/weights/tensor_match.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "base/check.h"
 #include "base/nearest.h"
@@ -21,12 +23,13 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-Result<PlacesByName> find_all(std::span<const SafetensorsFile> files, model::Family family) {
+Result<PlacesByName> find_all(std::span<const SafetensorsFile> files,
+                              const model::ModelShape& shape) {
   PlacesByName found;
   for (const SafetensorsFile& file : files) {
     for (const StoredTensor& tensor : file.tensors()) {
-      const std::string name = name_in_layout(family, tensor.name);
-      if (is_passed_over(family, name)) continue;
+      const std::string name = name_in_layout(shape.family, tensor.name);
+      if (is_passed_over(shape, name)) continue;
       const auto [at, is_new] = found.emplace(name, TensorPlace{&file, &tensor});
       if (is_new) continue;
       return make_error(ErrorCode::config,
@@ -38,13 +41,28 @@ Result<PlacesByName> find_all(std::span<const SafetensorsFile> files, model::Fam
   return found;
 }
 
-Status check_names(const PlacesByName& found, const model::ModelShape& shape,
-                   const model::FlatLayout& layout, const std::string& folder) {
+// Names of a classifier's head that no file has, where it is new: all of the classifier, and of the
+// pooler all or none. Pretraining has names of its own then, which are passed over.
+std::set<std::string, std::less<>> new_head(const PlacesByName& found,
+                                            const model::ModelShape& shape) {
+  if (!shape.classifies()) return {};
+  const auto lacks = [&found](const std::string& module) {
+    return !found.contains(module + ".weight") && !found.contains(module + ".bias");
+  };
+  if (!lacks("classifier")) return {};
+  std::set<std::string, std::less<>> names = {"classifier.weight", "classifier.bias"};
+  if (lacks("pooler.dense")) names.insert({"pooler.dense.weight", "pooler.dense.bias"});
+  return names;
+}
+
+Status check_names(const PlacesByName& found, const std::set<std::string, std::less<>>& left_out,
+                   const model::ModelShape& shape, const model::FlatLayout& layout,
+                   const std::string& folder) {
   PlacesByName in_files;  // both sides by their names in the files
   for (const auto& [name, place] : found) in_files[name_in_files(shape.family, name)] = place;
   std::vector<std::string> wanted;
   for (const model::TensorInfo& info : layout.tensors) {
-    wanted.push_back(name_in_files(shape.family, info.name));
+    if (!left_out.contains(info.name)) wanted.push_back(name_in_files(shape.family, info.name));
   }
   const std::string difference = name_difference(in_files, wanted);
   if (difference.empty()) return ok_status();
@@ -105,6 +123,7 @@ Status read_elements(const model::FlatLayout& layout, std::span<const TensorPlac
     const std::span<float> part =
         out.subspan(static_cast<std::size_t>(low - first), static_cast<std::size_t>(high - low));
     const TensorPlace& place = places[t];
+    if (!place.is_there()) continue;
     RETURN_IF_ERROR(place.file->read(*place.tensor, low - info.first, part));
   }
   return ok_status();
@@ -113,7 +132,7 @@ Status read_elements(const model::FlatLayout& layout, std::span<const TensorPlac
 Result<TensorMatch> match_tensors(std::span<const SafetensorsFile> files,
                                   const model::ModelShape& shape, const model::FlatLayout& layout,
                                   const std::string& folder) {
-  ASSIGN_OR_RETURN(PlacesByName found, find_all(files, shape.family));
+  ASSIGN_OR_RETURN(PlacesByName found, find_all(files, shape));
   TensorMatch match;
   const bool is_tied = !shape.has_own_output_table();
   const auto copy = found.find(std::string(output_table(shape.family)));
@@ -121,8 +140,13 @@ Result<TensorMatch> match_tensors(std::span<const SafetensorsFile> files,
     match.tied_copy = copy->second;
     found.erase(copy);
   }
-  RETURN_IF_ERROR(check_names(found, shape, layout, folder));
+  const std::set<std::string, std::less<>> left_out = new_head(found, shape);
+  RETURN_IF_ERROR(check_names(found, left_out, shape, layout, folder));
   for (const model::TensorInfo& info : layout.tensors) {
+    if (left_out.contains(info.name)) {
+      match.places.emplace_back();
+      continue;
+    }
     const TensorPlace& place = found.at(info.name);
     RETURN_IF_ERROR(check_tensor(place, info, folder));
     match.places.push_back(place);

@@ -1,6 +1,7 @@
 #pragma once
 // The tensors of a checkpoint's files that are those of a model's layout: each once, none missing,
-// none left over, and of the layout's shapes.
+// none left over, and of the layout's shapes. A model that classifies may begin with the weights of
+// one that was pretrained, which has no classifier, and maybe no pooler.
 //
 // Thread contract: free functions.
 
@@ -17,12 +18,14 @@ namespace sluice::weights {
 struct TensorPlace {
   const SafetensorsFile* file = nullptr;
   const StoredTensor* tensor = nullptr;
+  bool is_there() const { return tensor != nullptr; }
 };
 
 using PlacesByName = std::map<std::string, TensorPlace>;
 
 struct TensorMatch {
-  std::vector<TensorPlace> places;  // in the order of the layout's tensors
+  // In the order of the layout's tensors; those of a new head are not there.
+  std::vector<TensorPlace> places;
   // An output table of a model whose output table is the token table; it must be the same.
   TensorPlace tied_copy;
 };
@@ -37,7 +40,8 @@ Result<TensorMatch> match_tensors(std::span<const SafetensorsFile> files,
 std::string name_difference(const PlacesByName& found, std::span<const std::string> wanted);
 
 // Flat elements [first, first + out.size()) of tensors that lie at `places`, in the layout's order,
-// widened to fp32. Takes no memory beside `out`. Errors: those of the files.
+// widened to fp32; those of tensors that are not there stay as they are. Takes no memory beside
+// `out`. Errors: those of the files.
 Status read_elements(const model::FlatLayout& layout, std::span<const TensorPlace> places,
                      std::int64_t first, std::span<float> out);
 

@@ -14,7 +14,9 @@ std::string_view prefix_of(Family family) {
 }
 
 // A head's tensors are the class's own, not of the model inside it.
-bool is_of_head(std::string_view name) { return name == kOutputTable || name.starts_with("cls."); }
+bool is_of_head(std::string_view name) {
+  return name == kOutputTable || name.starts_with("cls.") || name.starts_with("classifier.");
+}
 
 // Old files of BERT's have other words for the two of a norm.
 std::string with_new_words(std::string_view name) {
@@ -42,10 +44,14 @@ std::string name_in_layout(model::Family family, std::string_view name) {
   return family == Family::bert ? with_new_words(name) : std::string(name);
 }
 
-bool is_passed_over(model::Family family, std::string_view name) {
+bool is_passed_over(const model::ModelShape& shape, std::string_view name) {
+  const Family family = shape.family;
   if (family == model::Family::gpt2) {
     return name.starts_with("h.") &&
            (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
+  }
+  if (shape.classifies()) {  // the head that it was pretrained with
+    return name == "embeddings.position_ids" || name.starts_with("cls.");
   }
   if (family == Family::bert) {  // the last two are of BertForPreTraining's other head
     return name == "embeddings.position_ids" || name.starts_with("pooler.") ||

@@ -20,9 +20,10 @@ std::string trained_name_in_files(const model::ModelShape& shape, const std::str
 std::string name_in_layout(model::Family family, std::string_view name);
 
 // Tensors of a file that the model has no use for: tables of old files, which follow from the
-// configuration, a BERT's head for the next sentence, and a T5's token table by its other names and
-// a table of biases that its class does not read.
-bool is_passed_over(model::Family family, std::string_view name_in_layout);
+// configuration, a BERT's head for the next sentence, or of one that classifies all that it was
+// pretrained with, and a T5's token table by its other names and a table of biases that its class
+// does not read.
+bool is_passed_over(const model::ModelShape& shape, std::string_view name_in_layout);
 
 inline constexpr std::string_view kOutputTable = "lm_head.weight";
 // The table that a tied output table is.

@@ -130,9 +130,11 @@ void StepsView::draw_losses(const CurvePlot& plot, const std::vector<StepMark>& 
                    : "No step has a loss that is a number.");
     return;
   }
-  draw_title("Loss", losses_.second_steps.empty()
-                         ? "nats a token"
-                         : "nats a token; green: of the text that is held out");
+  const std::vector<rundb::ValidationRow>& validations = pieces_.validations();
+  const bool classifies = !validations.empty() && std::isfinite(validations.back().accuracy);
+  draw_title("Loss", losses_.second_steps.empty() ? "nats a token"
+                     : classifies ? "nats a record; green: of the text that is held out"
+                                  : "nats a token; green: of the text that is held out");
   double number = 0;
   if (draw_step_curve(plot, losses_, marks, &number)) draw_step_tip(number);
 }
@@ -147,6 +149,8 @@ void StepsView::draw_step_tip(double number) {
       draw_pair("loss", figure_text(step->loss, 4));
       if (const auto* row = validation_of(pieces_.validations(), step->id); row != nullptr) {
         draw_pair("validation loss", figure_text(row->loss, 4));
+        if (std::isfinite(row->accuracy))
+          draw_pair("accuracy", fmt::format("{:.1f} %", 100 * row->accuracy));
       }
       if (std::isfinite(step->lr)) draw_pair("learning rate", fmt::format("{:.4g}", step->lr));
       draw_pair("gradient norm", figure_text(step->grad_norm, 4));

@@ -71,6 +71,7 @@ Json validations_json(const RunAnswer& run) {
   Json rows = Json::array();
   for (const rundb::ValidationRow& row : run.validations) {
     rows.push_back({{"step", row.step_id + 1}, {"loss", row.loss}, {"tokens", row.tokens}});
+    if (!std::isnan(row.accuracy)) rows.back()["accuracy"] = row.accuracy;
   }
   return rows;
 }

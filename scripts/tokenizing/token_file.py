@@ -13,6 +13,7 @@ TOKEN_MAGIC = b"SLCTOKEN"
 HEADER_BYTES = 64
 LEARNT = 1
 DOCUMENT_BEGINS = 2
+OF_RECORD, OF_SECOND_TEXT = 1, 2  # the same bits, of records with labels
 MARKS_PER_BYTE = 4
 MARKS_AT_ONCE = 1 << 18
 COPY_BYTES = 1 << 20
@@ -28,8 +29,10 @@ def token_width(vocabulary):
     return 1 if vocabulary <= 1 << 8 else 2 if vocabulary <= 1 << 16 else 4
 
 
-def token_header(width, count, vocabulary, checksum, has_marks, window_tokens=0):
-    version = 4 if window_tokens else 3 if has_marks else 2 if width == 4 else 1
+def token_header(width, count, vocabulary, checksum, has_marks, window_tokens=0,
+                 has_labels=False):
+    version = (5 if has_labels else 4 if window_tokens else 3 if has_marks else
+               2 if width == 4 else 1)
     head = struct.pack("<8sIIQIIQQQ", TOKEN_MAGIC, version, width, count, vocabulary, window_tokens,
                        checksum, 0, 0)
     return head + struct.pack("<Q", fnv1a(head))
@@ -114,7 +117,8 @@ class TokenWriter:
         if self.marks:
             self.marks.add(marks)
 
-    def finish(self, window_tokens):
+    def finish(self, window_tokens, labels=()):
+        """`labels`: a number for each window, which has one record then."""
         if self.count == 0:
             raise Refusal("there is no text in what was named, and so no token")
         if self.marks and self.marks.learnt == 0:
@@ -123,9 +127,12 @@ class TokenWriter:
         for block in self.marks.blocks() if self.marks else ():
             self.file.write(block)
             self.checksum = fnv1a(block, self.checksum)
+        of_records = array.array("i", labels).tobytes()
+        self.file.write(of_records)
+        self.checksum = fnv1a(of_records, self.checksum)
         self.file.seek(0)
         self.file.write(token_header(self.width, self.count, self.vocabulary, self.checksum,
-                                     self.marks is not None, window_tokens))
+                                     self.marks is not None, window_tokens, bool(labels)))
 
     def state(self):
         return {"count": self.count, "checksum": self.checksum,

@@ -164,6 +164,7 @@ struct ValidationRow {
   std::int64_t step_id = 0;
   double loss = 0;
   std::int64_t tokens = 0;
+  double accuracy = std::numeric_limits<double>::quiet_NaN();  // nan: the model does not classify
 };
 
 struct SpanRow {

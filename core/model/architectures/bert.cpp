@@ -1,8 +1,9 @@
 // BERT with both heads of its pretraining (Hugging Face's BertForPreTraining, names without
-// "bert."), or with that for masked tokens alone (masked_head: BertForMaskedLM). LayerNorm stands
-// behind each sublayer and behind the embeddings. The pooler and the two heads are one layer: the
-// loss needs them together. The masked tokens' logits come from the token table, through a
-// transform and with a bias of their own.
+// "bert."), with that for masked tokens alone (masked_head: BertForMaskedLM), or with one that
+// classifies (classes: BertForSequenceClassification). LayerNorm stands behind each sublayer and
+// behind the embeddings. The pooler and the two heads are one layer: the loss needs them together.
+// The masked tokens' logits come from the token table, through a transform and with a bias of their
+// own. A classifier's are of the pooled first token of each window.
 
 #include "core/model/architectures/rows.h"
 #include "core/model/architectures/shared_parts.h"
@@ -21,15 +22,34 @@ constexpr std::array kBertNumberKeys = {
     kVocabularyKey,
     NumberKey{"ffn", kPlace<&ModelShape::ffn>, 4'000'000, /*may_be_left_out=*/true},
     NumberKey{"segments", kPlace<&ModelShape::segments>, 1'000'000, /*may_be_left_out=*/true},
+    NumberKey{"classes", kPlace<&ModelShape::classes>, 1'000'000, /*may_be_left_out=*/true},
 };
 
 constexpr std::array kBertRealKeys = {
     RealKey{"norm_eps", kPlace<&ModelShape::norm_eps>, 1e-15, 1, kBertNormEps}, kDropoutKey,
-    kAttentionDropoutKey};
+    kAttentionDropoutKey,
+    RealKey{"classifier_dropout", kPlace<&ModelShape::dropout, &DropShares::output>, 0,
+            kMostDropped, 0}};
 
 void derive_bert(ModelShape& shape) { shape.dropout.embedding = shape.dropout.rows; }
 
 constexpr std::array kBertFlagKeys = {FlagKey{"masked_head", kPlace<&ModelShape::masked_head>}};
+
+std::optional<ShapeFault> find_bert_fault(const ModelShape& shape) {
+  if (shape.classes == 1) {
+    return ShapeFault{"classes",
+                      "'classes' = 1 is regression, which is not trained; a class is chosen from 2 "
+                      "or more"};
+  }
+  if (shape.classes > 0 && shape.masked_head) {
+    return ShapeFault{"classes",
+                      "'classes' and 'masked_head' are two heads of a bert; keep one of them"};
+  }
+  if (shape.classes > 0 || shape.dropout.output == 0) return std::nullopt;
+  return ShapeFault{"classifier_dropout",
+                    "'classifier_dropout' is of a head that classifies; say 'classes', too, or "
+                    "leave it out"};
+}
 
 // The answers to "does segment B follow A?".
 constexpr std::int64_t kNextSentenceClasses = 2;
@@ -74,6 +94,49 @@ void add_bert_head(LayoutBuilder& builder, const std::string& /*layer*/, const M
   builder.linear("cls.seq_relationship", hidden, kNextSentenceClasses);
 }
 
+void add_bert_classifier(LayoutBuilder& builder, const std::string& /*layer*/,
+                         const ModelShape& shape) {
+  builder.linear("pooler.dense", shape.hidden, shape.hidden);
+  builder.linear("classifier", shape.hidden, shape.classes);
+}
+
+// Behind tanh, and behind dropout where there is some.
+std::vector<MadeTensor> bert_classifier_made(const ModelShape& shape) {
+  MadeTensors made = MadeTensors::of_source_input(shape.hidden);
+  made.kept("pooled", shape.hidden);
+  if (shape.dropout.output > 0) made.kept("pooled, of which some is dropped", shape.hidden);
+  return made.take();
+}
+
+// tanh's backward asks for its result, as relu's does.
+void record_bert_classifier(LayerTape& tape, const ModelShape& shape) {
+  const auto first = tape.first_rows(tape.source(shape.hidden));
+  const auto pooled = tape.rectified(tape.product_plus_bias(first, shape.hidden));
+  tape.output(tape.dropped(pooled, shape.dropout.output));
+}
+
+std::vector<Product> bert_classifier_products(const ModelShape& shape) {
+  return {{shape.hidden, shape.hidden}, {shape.hidden, shape.classes}};
+}
+
+void record_bert_block(LayerTape& tape, const ModelShape& shape) {
+  const std::int64_t hidden = shape.hidden;
+  const auto x = tape.input(hidden);
+  const auto query = tape.product_plus_bias(x, hidden);
+  const auto key = tape.product_plus_bias(x, hidden);
+  const auto value = tape.product_plus_bias(x, hidden);
+  const auto mixed = tape.product_plus_bias(tape.attention(query, key, value), hidden);
+  const auto middle = tape.layer_norm(tape.sum(x, tape.dropped(mixed, shape.dropout.rows)));
+  const auto widened = tape.activated(tape.product_plus_bias(middle, shape.mlp_width()));
+  const auto last = tape.dropped(tape.product_plus_bias(widened, hidden), shape.dropout.rows);
+  tape.output(tape.layer_norm(tape.sum(middle, last)));
+}
+
+void record_bert_head(LayerTape& tape, const ModelShape& shape) {
+  const auto x = tape.input(shape.hidden);
+  tape.output(tape.layer_norm(tape.activated(tape.product_plus_bias(x, shape.hidden))));
+}
+
 std::vector<MadeTensor> bert_head_made(const ModelShape& shape) {
   MadeTensors made(shape.hidden);
   made.kept("before gelu", shape.hidden);  // the transform's
@@ -99,9 +162,10 @@ std::int64_t bert_head_sequence_values(const ModelShape& shape) {
 }
 
 const char* why_bert_not_trainable(const ModelShape& shape) {
-  if (shape.masked_head) return nullptr;
+  if (shape.masked_head || shape.classes > 0) return nullptr;
   return "a bert whose head is that of BertForPreTraining can be simulated and tuned; training "
-         "knows that of BertForMaskedLM, so say 'masked_head = true' in the model file";
+         "knows that of BertForMaskedLM, so say 'masked_head = true' in the model file, and one "
+         "that classifies: 'classes = N'";
 }
 
 }  // namespace
@@ -117,14 +181,22 @@ const Architecture kBert = {
     .block = {.add_tensors = add_bert_block,
               .made = plain_block_made,
               .products = plain_block_products,
-              .attentions = plain_block_attentions},
+              .attentions = plain_block_attentions,
+              .record = record_bert_block},
     .head = {.add_tensors = add_bert_head,
              .made = bert_head_made,
              .products = bert_head_products,
+             .record = record_bert_head,
              .sequence_values = bert_head_sequence_values},
+    .classifier_head = {.add_tensors = add_bert_classifier,
+                        .made = bert_classifier_made,
+                        .products = bert_classifier_products,
+                        .record = record_bert_classifier,
+                        .side = Side::target},
     .number_keys = kBertNumberKeys,
     .real_keys = kBertRealKeys,
     .flag_keys = kBertFlagKeys,
+    .find_fault = find_bert_fault,
     .derive = derive_bert,
 };
 

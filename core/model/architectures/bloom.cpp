@@ -39,8 +39,12 @@ const Architecture kBloom = {
     .block = {.add_tensors = add_bloom_block,
               .made = plain_block_made,
               .products = plain_block_products,
-              .attentions = plain_block_attentions},
-    .head = {.add_tensors = add_bloom_head, .made = normed_head_made, .products = token_logits},
+              .attentions = plain_block_attentions,
+              .record = record_plain_block},
+    .head = {.add_tensors = add_bloom_head,
+             .made = normed_head_made,
+             .products = token_logits,
+             .record = record_normed_head},
     .number_keys = kTextKeys,
 };
 

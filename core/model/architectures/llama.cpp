@@ -113,6 +113,32 @@ std::vector<MadeTensor> llama_block_made(const ModelShape& shape) {
   return made.take();
 }
 
+LayerTape::Value linear(LayerTape& tape, LayerTape::Value x, std::int64_t width, bool has_bias) {
+  return has_bias ? tape.product_plus_bias(x, width) : tape.product(x, width);
+}
+
+// Queries or keys.
+LayerTape::Value turned_heads(LayerTape& tape, LayerTape::Value x, std::int64_t width,
+                              const ModelShape& shape) {
+  const auto rows = linear(tape, x, width, shape.qkv_bias);
+  return tape.turned(shape.qk_norm ? tape.rms_norm(rows) : rows);
+}
+
+void record_llama_block(LayerTape& tape, const ModelShape& shape) {
+  const auto x = tape.input(shape.hidden);
+  const auto before = tape.rms_norm(x);
+  const auto query = turned_heads(tape, before, shape.attention_width(), shape);
+  const auto key = turned_heads(tape, before, shape.kv_width(), shape);
+  const auto value = linear(tape, before, shape.kv_width(), shape.qkv_bias);
+  const auto mixed = tape.attention(query, key, value);
+  const auto middle = tape.sum(x, linear(tape, mixed, shape.hidden, shape.o_bias));
+  const auto inner = tape.rms_norm(middle);
+  const auto gate = tape.activated(linear(tape, inner, shape.ffn, shape.mlp_bias));
+  const auto up = linear(tape, inner, shape.ffn, shape.mlp_bias);
+  const auto down = linear(tape, tape.times(gate, up), shape.hidden, shape.mlp_bias);
+  tape.output(tape.sum(middle, down));
+}
+
 std::vector<Product> llama_block_products(const ModelShape& shape) {
   return {{shape.hidden, shape.attention_width()},
           {shape.hidden, shape.kv_width()},
@@ -130,6 +156,10 @@ std::vector<Attention> llama_block_attentions(const ModelShape& shape) {
 void add_llama_head(LayoutBuilder& builder, const std::string& /*layer*/, const ModelShape& shape) {
   builder.ones("norm.weight", shape.hidden);
   if (!shape.tied_tables) product(builder, "lm_head", shape.hidden, shape.vocabulary);
+}
+
+void record_llama_head(LayerTape& tape, const ModelShape& shape) {
+  tape.output(tape.rms_norm(tape.input(shape.hidden)));
 }
 
 std::vector<MadeTensor> llama_head_made(const ModelShape& shape) {
@@ -183,13 +213,16 @@ const Architecture kLlama = {
     .lora_targets = "q_proj,v_proj",
     .output_table = OutputTable::own_unless_tied,
     .positions = Positions::any,
-    .mlp_tensors = 4,
     .embedding = {.add_tensors = add_llama_embedding, .made = looked_up_made},
     .block = {.add_tensors = add_llama_block,
               .made = llama_block_made,
               .products = llama_block_products,
-              .attentions = llama_block_attentions},
-    .head = {.add_tensors = add_llama_head, .made = llama_head_made, .products = token_logits},
+              .attentions = llama_block_attentions,
+              .record = record_llama_block},
+    .head = {.add_tensors = add_llama_head,
+             .made = llama_head_made,
+             .products = token_logits,
+             .record = record_llama_head},
     .number_keys = kLlamaNumberKeys,
     .real_keys = kLlamaRealKeys,
     .flag_keys = kLlamaFlagKeys,

@@ -16,6 +16,17 @@ std::vector<MadeTensor> plain_block_made(const ModelShape& shape) {
   return made.take();
 }
 
+void record_plain_block(LayerTape& tape, const ModelShape& shape) {
+  const auto x = tape.input(shape.hidden);
+  const auto mixed = tape.attention(tape.product_plus_bias(tape.layer_norm(x), 3 * shape.hidden));
+  const auto narrowed = tape.product_plus_bias(mixed, shape.hidden);
+  const auto middle = tape.sum(x, tape.dropped(narrowed, shape.dropout.rows));
+  const auto widened =
+      tape.activated(tape.product_plus_bias(tape.layer_norm(middle), shape.mlp_width()));
+  const auto last = tape.product_plus_bias(widened, shape.hidden);
+  tape.output(tape.sum(middle, tape.dropped(last, shape.dropout.rows)));
+}
+
 std::vector<Product> plain_block_products(const ModelShape& shape) {
   const std::int64_t hidden = shape.hidden;
   const std::int64_t wide = shape.mlp_width();
@@ -43,6 +54,10 @@ std::vector<MadeTensor> normed_head_made(const ModelShape& shape) {
   MadeTensors made(shape.hidden);
   made.layer_norm(shape.hidden);
   return made.take();
+}
+
+void record_normed_head(LayerTape& tape, const ModelShape& shape) {
+  tape.output(tape.layer_norm(tape.input(shape.hidden)));
 }
 
 std::vector<Product> token_logits(const ModelShape& shape) {

@@ -12,6 +12,7 @@ namespace sluice::model {
 // bert stand behind its sublayers: it has the sums of the residual stream in their place, and the
 // same widths.
 std::vector<MadeTensor> plain_block_made(const ModelShape& shape);
+void record_plain_block(LayerTape& tape, const ModelShape& shape);
 std::vector<Product> plain_block_products(const ModelShape& shape);
 std::vector<Attention> plain_block_attentions(const ModelShape& shape);
 
@@ -21,6 +22,7 @@ std::vector<MadeTensor> looked_up_and_normed_made(const ModelShape& shape);
 
 // A LayerNorm; and logits of every token.
 std::vector<MadeTensor> normed_head_made(const ModelShape& shape);
+void record_normed_head(LayerTape& tape, const ModelShape& shape);
 std::vector<Product> token_logits(const ModelShape& shape);
 
 }  // namespace sluice::model

@@ -160,6 +160,49 @@ std::vector<MadeTensor> t5_decoder_block_made(const ModelShape& shape) {
   return made.take();
 }
 
+LayerTape::Value attended(LayerTape& tape, LayerTape::Value queries, LayerTape::Value keys,
+                          const ModelShape& shape) {
+  const std::int64_t width = shape.attention_width();
+  const auto query = tape.product(queries, width);
+  const auto key = tape.product(keys, width);
+  const auto value = tape.product(keys, width);
+  const auto mixed = tape.product(tape.attention(query, key, value), shape.hidden);
+  return tape.dropped(mixed, shape.dropout.rows);
+}
+
+LayerTape::Value attended_to_itself(LayerTape& tape, LayerTape::Value x, const ModelShape& shape) {
+  const auto rows = tape.rms_norm(x);
+  return tape.sum(x, attended(tape, rows, rows, shape));
+}
+
+void record_t5_mlp(LayerTape& tape, LayerTape::Value x, const ModelShape& shape) {
+  const auto inner = tape.rms_norm(x);
+  auto wide = tape.product(inner, shape.ffn);
+  if (shape.stacks.gated_mlp) {
+    wide = tape.activated(wide);
+    wide = tape.times(wide, tape.product(inner, shape.ffn));
+  } else {
+    wide = tape.rectified(wide);
+  }
+  const auto last = tape.product(tape.dropped(wide, shape.dropout.rows), shape.hidden);
+  tape.output(tape.sum(x, tape.dropped(last, shape.dropout.rows)));
+}
+
+void record_t5_encoder_block(LayerTape& tape, const ModelShape& shape) {
+  record_t5_mlp(tape, attended_to_itself(tape, tape.input(shape.hidden), shape), shape);
+}
+
+void record_t5_decoder_block(LayerTape& tape, const ModelShape& shape) {
+  const auto encoded = tape.source(shape.hidden);
+  const auto x = attended_to_itself(tape, tape.input(shape.hidden), shape);
+  record_t5_mlp(tape, tape.sum(x, attended(tape, tape.rms_norm(x), encoded, shape)), shape);
+}
+
+void record_t5_head(LayerTape& tape, const ModelShape& shape) {
+  const auto rows = tape.rms_norm(tape.input(shape.hidden));
+  tape.output(shape.tied_tables ? tape.scaled(rows) : rows);
+}
+
 void add_t5_products(std::vector<Product>& products, const ModelShape& shape, Rows keys) {
   const std::int64_t width = shape.attention_width();
   products.insert(products.end(), {{shape.hidden, width},
@@ -250,21 +293,23 @@ const Architecture kT5 = {
     .source_modules = "EncDecAttention.k,EncDecAttention.v",
     .output_table = OutputTable::own_unless_tied,
     .positions = Positions::any,
-    .mlp_tensors = 4,
     .embedding = {.add_tensors = add_t5_embedding, .made = looked_up_made},
     .block = {.add_tensors = add_t5_encoder_block,
               .made = t5_encoder_block_made,
               .products = t5_encoder_block_products,
-              .attentions = t5_encoder_block_attentions},
+              .attentions = t5_encoder_block_attentions,
+              .record = record_t5_encoder_block},
     .decoder_block_name = "decoder.block",
     .decoder_block = {.add_tensors = add_t5_decoder_block,
                       .made = t5_decoder_block_made,
                       .products = t5_decoder_block_products,
                       .attentions = t5_decoder_block_attentions,
+                      .record = record_t5_decoder_block,
                       .side = Side::target},
     .head = {.add_tensors = add_t5_head,
              .made = t5_head_made,
              .products = token_logits,
+             .record = record_t5_head,
              .side = Side::target},
     .number_keys = kT5NumberKeys,
     .real_keys = kT5RealKeys,

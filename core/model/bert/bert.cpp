@@ -3,10 +3,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/addcmul.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "core/model/torch/attention.h"
 #include "core/model/torch/autograd.h"
@@ -31,10 +34,11 @@ at::Tensor layer_norm(const at::Tensor& x, const LayerViews& w, const std::strin
   return normed(x, w[name + ".weight"], w[name + ".bias"], shape);
 }
 
-// Token rows plus position rows plus the row of segment 0.
+// Token rows plus position rows plus the rows of their segments.
 at::Tensor looked_up(const at::Tensor& tokens, const LayerViews& w, const TokenPlaces& places) {
   at::Tensor x = w["word_embeddings.weight"].index_select(0, tokens);
-  x.add_(w["token_type_embeddings.weight"][0]);
+  const at::Tensor& of_segments = w["token_type_embeddings.weight"];
+  x.add_(places.segments.defined() ? of_segments.index_select(0, places.segments) : of_segments[0]);
   add_positions(x, w["position_embeddings.weight"], places);
   return x;
 }
@@ -67,12 +71,26 @@ void put_first_rows(const at::Tensor& sums, const at::Tensor& table, GradientWri
   }
 }
 
+// The rows of a pair's two segments, in fp32.
+at::Tensor sum_by_segment(const at::Tensor& gradient, const at::Tensor& segments,
+                          std::int64_t segment_count) {
+  std::vector<at::Tensor> sums;
+  for (std::int64_t segment = 0; segment < std::min<std::int64_t>(2, segment_count); ++segment) {
+    const at::Tensor rows = gradient * segments.eq(segment).unsqueeze(1);
+    sums.push_back(rows.sum({0}, /*keepdim=*/true, at::kFloat));
+  }
+  return at::cat(sums);
+}
+
 void embed_backward(const at::Tensor& gradient, const LayerViews& w, const TokenPlaces& places,
                     GradientWriter& writer) {
   const at::Tensor of_positions = sum_by_position(gradient, places);
   put_first_rows(of_positions, w["position_embeddings.weight"], writer);
-  put_first_rows(of_positions.sum(at::IntArrayRef{0}, /*keepdim=*/true),
-                 w["token_type_embeddings.weight"], writer);
+  const at::Tensor& table = w["token_type_embeddings.weight"];
+  put_first_rows(places.segments.defined()
+                     ? sum_by_segment(gradient, places.segments, table.size(0))
+                     : of_positions.sum(at::IntArrayRef{0}, /*keepdim=*/true),
+                 table, writer);
 }
 
 at::Tensor attended(const at::Tensor& x, const LayerViews& w, const LayerContext& context) {
@@ -105,6 +123,18 @@ at::Tensor head(const at::Tensor& x, const LayerViews& w, const ModelShape& shap
   return layer_norm(at::gelu(linear(x, w, "transform.dense")), w, "transform.LayerNorm", shape);
 }
 
+at::Tensor pooled(const at::Tensor& first_tokens, const LayerViews& w,
+                  const ModelShape& /*shape*/) {
+  return linear(first_tokens, w, "pooler.dense").tanh();
+}
+
+TorchArchitecture with_classifier(TorchArchitecture bert) {
+  bert.output_table = "classifier.weight";
+  bert.output_bias = "classifier.bias";
+  bert.head = pooled;
+  return bert;
+}
+
 }  // namespace
 
 const TorchArchitecture kTorchBert = {.token_table = "word_embeddings.weight",
@@ -114,5 +144,7 @@ const TorchArchitecture kTorchBert = {.token_table = "word_embeddings.weight",
                                       .embed_backward = embed_backward,
                                       .block = block,
                                       .head = head};
+
+const TorchArchitecture kTorchBertClassifier = with_classifier(kTorchBert);
 
 }  // namespace sluice::model

@@ -1,6 +1,7 @@
 #pragma once
-// BERT with its head for masked tokens in libtorch: its row (core/model/architectures/bert.cpp)
-// with `masked_head` as functions of tensors. All tokens are of segment 0.
+// BERT in libtorch: its row (core/model/architectures/bert.cpp) as functions of tensors, with its
+// head for masked tokens (`masked_head`), where all tokens are of segment 0, and with the one that
+// classifies (`classes`).
 //
 // Thread contract: as TorchArchitecture.
 
@@ -9,5 +10,6 @@
 namespace sluice::model {
 
 extern const TorchArchitecture kTorchBert;
+extern const TorchArchitecture kTorchBertClassifier;
 
 }  // namespace sluice::model

@@ -23,6 +23,7 @@ namespace {
 // Those of core/model/architecture.h that are trainable.
 const TorchArchitecture& torch_architecture_of(const ModelShape& shape) {
   if (shape.family == Family::llama) return kTorchLlama;
+  if (shape.classifies()) return kTorchBertClassifier;
   if (shape.family == Family::bert) return kTorchBert;
   if (shape.family == Family::t5) return kTorchT5;
   CHECK(shape.family == Family::gpt2);
@@ -81,8 +82,8 @@ MemoryItems device_memory(const OpenedDevice& opened, const ModelShape& shape,
   items.push_back(
       {"pieces of the loss",
        launched_piece_bytes(std::min(options.batch * shape.target_sequence(options.sequence),
-                                     head_chunk_tokens(shape.vocabulary)),
-                            shape.vocabulary, opened.device)});
+                                     head_chunk_tokens(answer_count(shape))),
+                            answer_count(shape), opened.device)});
   return items;
 }
 
@@ -104,12 +105,14 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
 
 }  // namespace
 
+Products host_products(ParameterKind kind) {
+  const at::ScalarType dtype = dtype_of(kind);
+  if (widens_products(dtype, at::kCPU)) return Products::widened;
+  return sums_products_apart(dtype, at::kCPU) ? Products::summed_apart : Products::as_they_are;
+}
+
 ComputeMemory host_compute_memory(const ModelShape& shape, const ModelOptions& options) {
-  const at::ScalarType dtype = dtype_of(options.compute);
-  const Products products = widens_products(dtype, at::kCPU)       ? Products::widened
-                            : sums_products_apart(dtype, at::kCPU) ? Products::summed_apart
-                                                                   : Products::as_they_are;
-  return compute_memory(shape, options, products);
+  return compute_memory(shape, options, host_products(options.compute));
 }
 
 ModelFactory host_factory() { return {.make = make, .memory = memory}; }

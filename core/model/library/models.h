@@ -16,7 +16,8 @@
 
 namespace sluice::model {
 
-// compute_memory() with this processor's products.
+// How this processor makes products, and compute_memory() with them.
+Products host_products(ParameterKind kind);
 ComputeMemory host_compute_memory(const ModelShape& shape, const ModelOptions& options);
 
 // Whose models compute in host memory.

@@ -21,7 +21,9 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
   target_count_ = std::ssize(batch.targets);
   some_ignored_ = batch.counted_targets() < target_count_;
   loss_divisor_ = batch.loss_divisor();
-  CHECK_GE(array.numel(), 4 * looked_up_count_ + target_count_ + batch.batch + input_count_);
+  has_segments_ = !batch.segments.empty();
+  CHECK_GE(array.numel(), 4 * looked_up_count_ + target_count_ + batch.batch + input_count_ +
+                              std::ssize(batch.segments));
   std::int64_t* const inputs = array.mutable_data_ptr<std::int64_t>();
   std::int64_t* const positions = inputs + looked_up_count_;
   std::int64_t* const rows = inputs + 2 * looked_up_count_;
@@ -31,7 +33,8 @@ void BatchNumbers::fill(const TokenBatch& batch, const at::Tensor& array) {
   std::ranges::copy(batch.targets, inputs + 4 * looked_up_count_);
   std::fill(distinct, distinct + looked_up_count_, 0);
   fill_drop_keys(batch, inputs + 4 * looked_up_count_ + target_count_);
-  fill_documents(batch, inputs + 4 * looked_up_count_ + target_count_ + batch.batch);
+  fill_documents(batch, inputs + first_document());
+  std::ranges::copy(batch.segments, inputs + first_document() + input_count_);
 
   std::unordered_map<std::int64_t, Token> tokens;
   std::vector<std::int64_t> round_of, row_of;  // each position's

@@ -1,8 +1,9 @@
 #pragma once
 // The tokens of a micro-batch as the model's tensors: inputs, targets, in which order the rows of
-// the embedding's gradient are summed, the keys of dropout, and the documents' numbers. One flat
-// array of numbers of 64 bits (batch_bytes() of core/model/compute_device.h), so that it goes to an
-// accelerator as one copy. A decoder's inputs are looked up as well, and stand behind the others.
+// the embedding's gradient are summed, the keys of dropout, the documents' numbers and the
+// segments. One flat array of numbers of 64 bits (batch_bytes() of core/model/compute_device.h), so
+// that it goes to an accelerator as one copy. A decoder's inputs are looked up as well, and stand
+// behind the others.
 //
 // A token that stands at several positions has one row of the table, whose gradient is the sum over
 // them, first position to last. So the positions are sorted into rounds: round 0 holds the first
@@ -49,10 +50,15 @@ class BatchNumbers {
   // The same number for tokens of one document of a window; not defined: documents are together.
   at::Tensor documents() const {
     if (pieces_.empty()) return {};
-    return array_.narrow(0, 4 * looked_up_count_ + target_count_ + window_count_, input_count_);
+    return array_.narrow(0, first_document(), input_count_);
   }
   // The documents, in order; none where they are together.
   const std::vector<DocumentPiece>& document_pieces() const { return pieces_; }
+  // TokenBatch::segments; not defined: all are 0.
+  at::Tensor segments() const {
+    if (!has_segments_) return {};
+    return array_.narrow(0, first_document() + input_count_, input_count_);
+  }
 
   // For each distinct token, the sum of its positions' rows; `rows` is fp32, those of the inputs
   // and then those of a decoder's, and may be changed.
@@ -61,6 +67,9 @@ class BatchNumbers {
  private:
   at::Tensor part(std::int64_t index) const {
     return array_.narrow(0, index * looked_up_count_, looked_up_count_);
+  }
+  std::int64_t first_document() const {
+    return 4 * looked_up_count_ + target_count_ + window_count_;
   }
   void fill_documents(const TokenBatch& batch, std::int64_t* documents);
   void fill_drop_keys(const TokenBatch& batch, std::int64_t* keys);
@@ -73,6 +82,7 @@ class BatchNumbers {
   std::int64_t window_count_ = 0;
   bool has_drop_keys_ = false;
   bool some_ignored_ = false;  // of the targets
+  bool has_segments_ = false;
   double loss_divisor_ = 1;
   std::vector<std::int64_t> round_counts_;  // positions in each round
   std::vector<DocumentPiece> pieces_;

@@ -25,7 +25,7 @@ OutputGradient::OutputGradient(const Table& table) : table_(table) {
 }
 
 at::Tensor OutputGradient::empty_part() const {
-  return at::empty({table_.vocabulary, table_.hidden},
+  return at::empty({table_.answers, table_.hidden},
                    table_.parts == Parts::one ? table_.like : table_.like.dtype(at::kFloat));
 }
 

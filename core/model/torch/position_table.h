@@ -6,9 +6,20 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <span>
+
 #include "core/model/window_shape.h"
 
 namespace sluice::model {
+
+// Where positions begin: with each of `documents`, which are all of the batch's tokens in order;
+// with each window where there are none. `segments` (tokens): which of two texts a token is of; not
+// defined: the first.
+struct TokenPlaces {
+  WindowShape window;
+  std::span<const DocumentPiece> documents = {};
+  at::Tensor segments = {};
+};
 
 // rows (tokens, hidden) += table (positions, hidden), row 0 where a document or window begins.
 void add_positions(const at::Tensor& rows, const at::Tensor& table, const TokenPlaces& places);

@@ -37,7 +37,9 @@ Status check_sampling(const SampleOptions& options, const ModelShape& shape) {
   if (!shape.is_causal()) {
     return make_error(ErrorCode::config,
                       "a text was asked of '{}', which {} and writes no next one", shape.name,
-                      shape.has_decoder() ? "answers spans of a text" : "answers hidden tokens");
+                      shape.classifies()    ? "answers classes"
+                      : shape.has_decoder() ? "answers spans of a text"
+                                            : "answers hidden tokens");
   }
   const auto is_there = [&](std::int64_t token) {
     return token >= 0 && token < options.written_tokens;

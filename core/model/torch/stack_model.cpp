@@ -37,6 +37,11 @@ std::vector<at::Tensor> constants_of(const TorchArchitecture& architecture, cons
   return architecture.constants(shape, options.sequence, parameters_on(device, options));
 }
 
+// A row for each window.
+at::Tensor first_tokens(const at::Tensor& rows, WindowShape window) {
+  return rows.view({window.batch, window.sequence, rows.size(1)}).select(1, 0);
+}
+
 }  // namespace
 
 StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& shape,
@@ -51,6 +56,7 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       host_views_(view_flat(layout_, parameters)),
       threads_(options.thread_count),
       output_gradient_({.vocabulary = shape.vocabulary,
+                        .answers = answer_count(shape),
                         .hidden = shape.hidden,
                         .like = parameters_on(device, options),
                         .parts = head_is_one_product(shape, options)
@@ -100,7 +106,7 @@ StackModel::Room StackModel::make_room() const {
   room.numbers = place(
       batch_bytes(shape_, options_.batch, options_.sequence) / std::int64_t{sizeof(std::int64_t)},
       at::kLong);
-  const NumbersPlaces loss = place(1, at::kDouble);
+  const NumbersPlaces loss = place(loss_bytes(shape_) / std::int64_t{sizeof(double)}, at::kDouble);
   room.loss_in_host_memory = loss.in_host_memory;
   room.loss_sum = loss.on_device;
   if (two_stacks_) room.encoded = two_stacks_->make_room();
@@ -112,9 +118,9 @@ void StackModel::make_room_for_logits(Room& room) const {
   if (!keeps_logits()) {
     room.logits = at::Tensor();
   } else if (!room.logits.defined()) {
-    room.logits =
-        at::empty({options_.batch * shape_.target_sequence(options_.sequence), shape_.vocabulary},
-                  parameters_on(block_memory_.device, options_));
+    room.logits = at::empty(
+        {options_.batch * shape_.target_sequence(options_.sequence), answer_count(shape_)},
+        parameters_on(block_memory_.device, options_));
   }
 }
 
@@ -168,7 +174,35 @@ double StackModel::loss(int micro_step) const {
          micro.numbers.loss_divisor();
 }
 
+std::optional<std::int64_t> StackModel::right_answers(int micro_step) const {
+  if (!shape_.classifies()) return std::nullopt;
+  return static_cast<std::int64_t>(
+      room(micro_step).loss_in_host_memory.const_data_ptr<double>()[1]);
+}
+
+// A class for each window, and a segment that the model has a row for.
+Status StackModel::check_classified(const TokenBatch& batch) const {
+  if (batch.target_sequence != 1 || !batch.decoder_inputs.empty()) {
+    return make_error(ErrorCode::config,
+                      "a batch with {} targets a window came to model '{}', which answers a class "
+                      "for each",
+                      batch.target_columns(), shape_.name);
+  }
+  CHECK(batch.segments.empty() || batch.segments.size() == batch.inputs.size());
+  const auto is_known = [&](std::int32_t segment) {
+    return segment >= 0 && segment < shape_.segment_count();
+  };
+  const auto foreign = std::ranges::find_if_not(batch.segments, is_known);
+  if (foreign == batch.segments.end()) return ok_status();
+  return make_error(ErrorCode::config,
+                    "a token of segment {} came to model '{}', which has {} kinds of tokens: its "
+                    "records are no pairs of texts",
+                    *foreign, shape_.name, shape_.segment_count());
+}
+
 Status StackModel::check_targets(const TokenBatch& batch) const {
+  if (shape_.classifies()) return check_classified(batch);
+  CHECK(batch.segments.empty());
   const bool has_decoder = shape_.has_decoder();
   const std::int64_t most = has_decoder ? shape_.target_sequence(options_.sequence) : 0;
   const std::int64_t wanted = has_decoder ? batch.batch * batch.target_sequence : 0;
@@ -197,9 +231,13 @@ Status StackModel::check_batch(const TokenBatch& batch) const {
   const auto is_known = [&](std::int32_t token) { return token >= 0 && token < shape_.vocabulary; };
   auto foreign = std::ranges::find_if_not(batch.inputs, is_known);
   if (foreign == batch.inputs.end()) {
-    foreign = std::ranges::find_if_not(batch.targets, [&](std::int32_t token) {
-      return token == kIgnoredTarget || is_known(token);
+    foreign = std::ranges::find_if_not(batch.targets, [&](std::int32_t answer) {
+      return answer == kIgnoredTarget || (answer >= 0 && answer < answer_count(shape_));
     });
+    if (foreign != batch.targets.end() && shape_.classifies()) {
+      return make_error(ErrorCode::config, "class {} came to model '{}', which has {} classes",
+                        *foreign, shape_.name, shape_.classes);
+    }
     if (foreign == batch.targets.end()) {
       foreign = std::ranges::find_if_not(batch.decoder_inputs, is_known);
       if (foreign == batch.decoder_inputs.end()) return ok_status();
@@ -222,7 +260,7 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   if (use == BatchUse::training) micro.dropout = micro.numbers.dropout();
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
-  const std::int64_t chunk = head_chunk_tokens(shape_.vocabulary);
+  const std::int64_t chunk = head_chunk_tokens(answer_count(shape_));
   for (std::int64_t first = 0; first < micro.targets.tokens(); first += chunk) {
     const std::int64_t count = std::min(chunk, micro.targets.tokens() - first);
     micro.head_chunks.push_back({first, count});
@@ -251,9 +289,11 @@ LayerContext StackModel::context_of(LayerId layer, const MicroBatch& micro) cons
 
 at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, const FlatViews& views,
                                  const LayerContext& context) const {
-  if (layer == head())
-    return context.dropout.of_rows(architecture_.head(x, views.head(), shape_),
+  if (layer == head()) {
+    const at::Tensor rows = shape_.classifies() ? first_tokens(x, context.window) : x;
+    return context.dropout.of_rows(architecture_.head(rows, views.head(), shape_),
                                    output_drop_place());
+  }
   const auto block = context.encoded != nullptr ? architecture_.decoder_block : architecture_.block;
   return block(x, views.of(layer), context);
 }
@@ -267,7 +307,7 @@ at::Tensor StackModel::logits_of(const MicroBatch& micro, const HeadChunk& chunk
                                  const at::Tensor& normed) const {
   at::Tensor logits = micro.logits.defined()
                           ? micro.logits.narrow(0, chunk.first, chunk.count)
-                          : at::empty({chunk.count, shape_.vocabulary}, normed.options());
+                          : at::empty({chunk.count, answer_count(shape_)}, normed.options());
   product_into(logits, normed.narrow(0, chunk.first, chunk.count), output_table(views_).t());
   if (has_output_bias()) logits.add_(views_.head()[architecture_.output_bias]);
   return logits;
@@ -360,8 +400,11 @@ void StackModel::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tenso
   loss_sum.zero_();
   for (const HeadChunk& chunk : micro.head_chunks) {
     const at::Tensor logits = logits_of(micro, chunk, normed);
-    loss_sum.add_(cross_entropy_sum(logits, targets.rows(chunk.first, chunk.count),
-                                    micro.log_sums.narrow(0, chunk.first, chunk.count)));
+    const Targets of_chunk = targets.rows(chunk.first, chunk.count);
+    loss_sum.narrow(0, 0, 1).add_(
+        cross_entropy_sum(logits, of_chunk, micro.log_sums.narrow(0, chunk.first, chunk.count)));
+    if (shape_.classifies())
+      loss_sum.narrow(0, 1, 1).add_(logits.argmax(1).eq(of_chunk.tokens).sum());
   }
 }
 
@@ -437,7 +480,7 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
   at::Tensor bias_gradient;
   const bool trains_tables = !shape_.has_adapters();
   if (has_output_bias() && trains_tables)
-    bias_gradient = at::zeros({shape_.vocabulary}, normed.options().dtype(at::kFloat));
+    bias_gradient = at::zeros({answer_count(shape_)}, normed.options().dtype(at::kFloat));
   {
     const at::NoGradGuard no_grad;
     const Targets targets = micro.numbers.targets();
@@ -454,8 +497,9 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
     }
   }
   std::span<const at::Tensor> watched = views_.head().in_flat_order();
-  if (trains_tables && (has_own_output_table() || has_output_bias()))
-    watched = watched.first(watched.size() - 1);
+  if (trains_tables)
+    watched = watched.first(watched.size() - (has_own_output_table() ? 1 : 0) -
+                            (has_output_bias() ? 1 : 0));
   propagate(head(), kept, watched, normed_gradient, micro, writer);
   if (!trains_tables) return;
   if (has_own_output_table()) output_gradient_.put_alone(writer);

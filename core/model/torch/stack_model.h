@@ -50,6 +50,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   Status backward(LayerId layer, int micro_step, double gradient_scale,
                   const LayerGradient& into) override;
   double loss(int micro_step) const override;
+  std::optional<std::int64_t> right_answers(int micro_step) const override;
   Status choose_activations(const LayerActivations& activations) override;
   KeptBlocks* kept_blocks() override { return this; }
 
@@ -92,10 +93,10 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     at::Tensor logits;
     at::Tensor encoded;              // of two stacks: TwoStacks::make_room()
     at::Tensor loss_in_host_memory;  // fp64, as the next
-    at::Tensor loss_sum;
+    at::Tensor loss_sum;             // of a classifier with the number of right answers behind it
   };
   struct MicroBatch {
-    TokenPlaces places() const { return {window, numbers.document_pieces()}; }
+    TokenPlaces places() const { return {window, numbers.document_pieces(), numbers.segments()}; }
 
     WindowShape window;
     WindowShape targets;  // as `window`, but for two stacks
@@ -126,6 +127,7 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   bool keeps_logits() const { return !is_recomputed(choice_of(head())); }
   LayerId head() const { return LayerId{layout_.layer_count() - 1}; }
   Status check_batch(const TokenBatch& batch) const;
+  Status check_classified(const TokenBatch& batch) const;
   Status check_targets(const TokenBatch& batch) const;
   MicroBatch& micro_batch(int micro_step);
   const Room& room(int micro_step) const;

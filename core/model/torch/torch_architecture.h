@@ -14,6 +14,7 @@
 #include "core/model/torch/dropout.h"
 #include "core/model/torch/flat_views.h"
 #include "core/model/torch/gradient_writer.h"
+#include "core/model/torch/position_table.h"
 #include "core/model/window_shape.h"
 
 namespace sluice::model {
@@ -46,10 +47,9 @@ struct LayerContext {
 struct TorchArchitecture {
   // The table of tokens by name: the embedding's first tensor.
   const char* token_table = "";
-  // The output table where it is the head's own, by name: the head's last tensor.
+  // The output table where it is the head's own, by name: the head's last tensor, but for a bias.
   const char* output_table = nullptr;
-  // The bias on the logits, by name: the last tensor of a head without a table of its own. Null:
-  // there is none.
+  // The bias on the logits, by name: the head's last tensor. Null: there is none.
   const char* output_bias = nullptr;
 
   // Tensors that layers read beside parameters, for sequences of at most `sequence` tokens, of the
@@ -75,7 +75,8 @@ struct TorchArchitecture {
   // A block of the second stack. Null: there is one stack.
   at::Tensor (*decoder_block)(const at::Tensor& x, const LayerViews& w,
                               const LayerContext& context) = nullptr;
-  // The rows whose products with the output table are the logits.
+  // The rows whose products with the output table are the logits. `x` of a model that classifies
+  // has the first token of each window alone.
   at::Tensor (*head)(const at::Tensor& x, const LayerViews& w, const ModelShape& shape);
 };
 

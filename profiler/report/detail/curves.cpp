@@ -39,6 +39,7 @@ Json validations_json(const std::vector<rundb::ValidationRow>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i % by != 0 && i + 1 != rows.size()) continue;
     points.push_back({rows[i].step_id, number(rows[i].loss)});
+    if (std::isfinite(rows[i].accuracy)) points.back().push_back(number(rows[i].accuracy));
   }
   return points;
 }

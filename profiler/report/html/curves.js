@@ -25,11 +25,15 @@ function drawCurves() {
     ? `; crosses: ${grouped(data.curves.skipped_count)} skipped` : '';
   byId('time-unit').textContent = `${unit}${thinned}${crosses}`;
   const validated = new Map(data.curves.validations);
+  const accuracies = new Map(data.curves.validations.filter((point) => point.length > 2)
+    .map((point) => [point[0], point[2]]));
   const lossText = (loss) => (loss === null ? 'none' : loss.toFixed(4));
   const describe = (i) => [`step ${stepNumber(steps[i])}`, [
     ['time', time(points[i][1])],
     ['loss', lossText(points[i][2])],
     ...(validated.has(steps[i]) ? [['validation', lossText(validated.get(steps[i]))]] : []),
+    ...(accuracies.has(steps[i])
+      ? [['accuracy', `${(100 * accuracies.get(steps[i])).toFixed(1)} %`]] : []),
     ...(rates[i] === null ? [] : [['learning rate', rateText(rates[i])]]),
     ...(isSkipped.has(steps[i]) ? [['skipped', 'gradients overflowed']] : []),
   ]];
@@ -57,7 +61,8 @@ function drawCurves() {
   const loss = new Plot(byId('loss-plot'), 190, ends, low - room, high + room);
   loss.curve(points.map((point) => [point[0], point[2]]));
   if (validations.length > 0) {
-    byId('loss-unit').textContent = 'nats a token; green: of the text that is held out';
+    const lossUnit = accuracies.size > 0 ? 'nats a record' : 'nats a token';
+    byId('loss-unit').textContent = `${lossUnit}; green: of the text that is held out`;
     loss.curve(validations, 'validation');
   }
   loss.changes();

@@ -12,7 +12,7 @@
 
 namespace sluice::rundb::detail {
 
-inline constexpr std::int64_t kSchemaVersion = 9;           // PRAGMA user_version
+inline constexpr std::int64_t kSchemaVersion = 10;          // PRAGMA user_version
 inline constexpr std::int32_t kApplicationId = 0x536c6365;  // "Slce": PRAGMA application_id
 
 // Makes the tables and views, and notes which Sluice wrote them, in one transaction.

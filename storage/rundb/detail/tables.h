@@ -128,11 +128,13 @@ inline constexpr auto kTable<StepRow> = table_of<StepRow>("step")
                                             .integer("skipped", &StepRow::skipped);
 
 template <>
-inline constexpr auto kTable<ValidationRow> = table_of<ValidationRow>("validation")
-                                                  .time("ts", &ValidationRow::ts)
-                                                  .number("step_id", &ValidationRow::step_id)
-                                                  .real_or_null("loss", &ValidationRow::loss)
-                                                  .amount("tokens", &ValidationRow::tokens);
+inline constexpr auto kTable<ValidationRow> =
+    table_of<ValidationRow>("validation")
+        .time("ts", &ValidationRow::ts)
+        .number("step_id", &ValidationRow::step_id)
+        .real_or_null("loss", &ValidationRow::loss)
+        .amount("tokens", &ValidationRow::tokens)
+        .real_or_null("accuracy", &ValidationRow::accuracy);
 
 template <>
 inline constexpr auto kTable<SpanRow> = table_of<SpanRow>("span")

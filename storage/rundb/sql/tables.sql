@@ -57,7 +57,8 @@ CREATE TABLE validation (
   ts INTEGER NOT NULL,
   step_id INTEGER NOT NULL,
   loss REAL,
-  tokens INTEGER NOT NULL
+  tokens INTEGER NOT NULL,
+  accuracy REAL
 ) STRICT;
 
 CREATE TABLE span (

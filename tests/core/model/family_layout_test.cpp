@@ -109,6 +109,13 @@ TEST_CASE("BERT's head for masked tokens alone holds the tensors of BertForMaske
                                       "cls.predictions.bias [11]"});
 }
 
+TEST_CASE("BERT's head that classifies holds the tensors of BertForSequenceClassification") {
+  ModelShape shape = small(Family::bert);
+  shape.classes = 3;
+  CHECK(tensors_of(shape, 2) == Lines{"pooler.dense.weight [8, 8]", "pooler.dense.bias [8]",
+                                      "classifier.weight [3, 8]", "classifier.bias [3]"});
+}
+
 TEST_CASE("BLOOM's layers hold the tensors of BloomForCausalLM") {
   const ModelShape shape = small(Family::bloom);
   CHECK(tensors_of(shape, 0) == Lines{"word_embeddings.weight [11, 8]",

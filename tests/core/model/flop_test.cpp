@@ -52,11 +52,13 @@ Count gpt2_or_bloom(const ModelShape& m, std::int64_t sequence) {
 Count bert(const ModelShape& m, std::int64_t sequence) {
   const std::int64_t tokens = kBatch * sequence;
   const std::int64_t pooler = product(kBatch, m.hidden, m.hidden);
+  const std::int64_t block =
+      four_projections(m, tokens) + mlp(m, tokens) + full_attention(m, sequence);
+  if (m.classes > 0) return {0, block, pooler + product(kBatch, m.hidden, m.classes)};
   const std::int64_t follows = product(kBatch, m.hidden, 2);
   const std::int64_t transform = product(tokens, m.hidden, m.hidden);
   const std::int64_t logits = product(tokens, m.hidden, m.vocabulary);
-  return {0, four_projections(m, tokens) + mlp(m, tokens) + full_attention(m, sequence),
-          (m.masked_head ? 0 : pooler + follows) + transform + logits};
+  return {0, block, (m.masked_head ? 0 : pooler + follows) + transform + logits};
 }
 
 Count vit(const ModelShape& m) {

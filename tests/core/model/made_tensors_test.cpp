@@ -43,8 +43,8 @@ TEST_CASE("a block of GPT-2 keeps 18 widths, 4 numbers a row, and a sum a row an
   CHECK(needed_bytes(block_made(shape), ParameterKind::bf16) == 18 * 768 * 2 + 4 * 2 + 12 * 4);
   CHECK(needed_bytes(head_made(shape), ParameterKind::bf16) == 3 * 768 * 2 + 2 * 2);
   CHECK(needed_bytes(embedding_made(shape), ParameterKind::bf16) == 0);
-  CHECK(made_widths(block_made(shape)) == 19 * 768);
-  CHECK(memory_bytes(block_made(shape), ParameterKind::bf16) == 19 * 768 * 2 + 4 * 4 + 12 * 4);
+  CHECK(made_widths(block_made(shape)) == 18 * 768);
+  CHECK(memory_bytes(block_made(shape), ParameterKind::bf16) == 18 * 768 * 2 + 4 * 4 + 12 * 4);
   CHECK(kept_bytes(shape, 1, 64) == 64 * needed_bytes(block_made(shape), ParameterKind::bf16));
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("in fp32 a block keeps four bytes a value, and the sums of attention a
   const ModelShape shape{"gpt2", 2, 768, 12, 1024, 50257};
   CHECK(needed_bytes(block_made(shape), ParameterKind::fp32) == 18 * 768 * 4 + 4 * 4 + 12 * 4);
   CHECK(needed_bytes(head_made(shape), ParameterKind::fp32) == 3 * 768 * 4 + 2 * 4);
-  CHECK(memory_bytes(block_made(shape), ParameterKind::fp32) == 19 * 768 * 4 + 4 * 4 + 12 * 4);
+  CHECK(memory_bytes(block_made(shape), ParameterKind::fp32) == 18 * 768 * 4 + 4 * 4 + 12 * 4);
 }
 
 TEST_CASE("a block of LLaMA 13B keeps 10 widths of the model and 4 of its MLP") {
@@ -69,9 +69,9 @@ TEST_CASE("a block of LLaMA 13B keeps 10 widths of the model and 4 of its MLP") 
   // The last norm: its input, the normalised row, and that with the weight.
   CHECK(kept_bytes(shape, 41, 4096) == 4096 * (3 * 5120 * 2 + 4));
   CHECK(kept_bytes(shape, 0, 4096) == 0);
-  // In memory the output stands for the input, and attention's result is there as rows, too.
+  // In memory the output stands for the input.
   CHECK(memory_bytes(block_made(shape), ParameterKind::bf16) ==
-        (11 * 5120 + 4 * 13824) * 2 + 2 * 4 + 40 * 4);
+        (10 * 5120 + 4 * 13824) * 2 + 2 * 4 + 40 * 4);
 }
 
 TEST_CASE("fewer heads of keys and values keep less, wide heads and their norms more") {
@@ -128,7 +128,7 @@ TEST_CASE("values that are handled are those that are made, kept or not") {
     CHECK(forward_elements(shape, LayerId{1}, 3, shape.sequence) == Approx(made + scores));
   }
   // A llama's queries and keys once more, as they are before they are turned.
-  CHECK(made_widths(block_made(llama_13b())) == 13 * 5120 + 4 * 13824);
+  CHECK(made_widths(block_made(llama_13b())) == 12 * 5120 + 4 * 13824);
 }
 
 }  // namespace

@@ -186,6 +186,26 @@ TEST_CASE("a bert is trained with its head for masked tokens alone") {
   CHECK(masked->norm_eps == 1e-6);
 }
 
+TEST_CASE("a bert is trained with a head that classifies, of two classes or more") {
+  const std::string bert = kGood + "family = \"bert\"\n";
+  const Result<ModelShape> shape =
+      load(bert + "classes = 3\ndropout = 0.2\nclassifier_dropout = 0.3\n");
+  REQUIRE(shape.ok());
+  CHECK(check_trainable(*shape).ok());
+  CHECK(shape->classifies());
+  CHECK(answer_count(*shape) == 3);
+  CHECK(shape->target_sequence(16) == 1);
+  CHECK(shape->dropout.output == 0.3);
+  for (const auto& [lines, word] :
+       {std::pair{"classes = 1\n", "regression"},
+        {"classes = 3\nmasked_head = true\n", "two heads of a bert"},
+        {"classifier_dropout = 0.1\n", "'classifier_dropout' is of a head that classifies"}}) {
+    const Result<ModelShape> wrong = load(bert + lines);
+    REQUIRE_FALSE(wrong.ok());
+    CHECK_THAT(wrong.error().message(), Contains(word));
+  }
+}
+
 TEST_CASE(
     "a t5 has an encoder and a decoder, and its other numbers follow where they are not said") {
   const std::string t5 = kGood + "family = \"t5\"\nffn = 20\nencoder_layers = ";

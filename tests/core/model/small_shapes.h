@@ -1,7 +1,7 @@
 #pragma once
 // A small model of each family, of numbers that are all different, so that none stands for another;
 // at the end a llama with heads of their own width, a bert with its head for masked tokens alone,
-// and a t5 of version 1.1.
+// a t5 of version 1.1, and a bert that classifies.
 
 #include <vector>
 
@@ -23,6 +23,8 @@ inline std::vector<ModelShape> small_shapes() {
   shapes.push_back(shapes[5]);
   shapes.back().tied_tables = false;
   shapes.back().stacks.gated_mlp = true;
+  shapes.push_back({"small", 3, 8, 2, 16, 11, Family::bert});
+  shapes.back().classes = 5;
   return shapes;
 }
 

@@ -32,7 +32,8 @@ struct ModelMaker {
   std::int64_t batch = 0;
   std::int64_t sequence = 0;
   std::function<std::unique_ptr<HeldModel>(int micro_step_count)> make;
-  std::int64_t target_sequence = 0;  // of a model with a decoder
+  std::int64_t target_sequence = 0;  // of a model with a decoder, or 1 of one that classifies
+  std::int64_t classes = 0;          // of one that classifies
 };
 
 namespace conformance {
@@ -48,9 +49,10 @@ struct Tokens {
       inputs.push_back(static_cast<std::int32_t>(split_mix(2 * seed, i) % below));
     target_sequence = maker.target_sequence;
     const std::int64_t columns = view().target_columns();
+    const auto answers = maker.classes > 0 ? static_cast<std::uint64_t>(maker.classes) : below;
     for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(batch * columns); ++i) {
-      targets.push_back(static_cast<std::int32_t>(split_mix(2 * seed + 1, i) % below));
-      if (target_sequence > 0)
+      targets.push_back(static_cast<std::int32_t>(split_mix(2 * seed + 1, i) % answers));
+      if (target_sequence > 0 && maker.classes == 0)
         decoder_inputs.push_back(static_cast<std::int32_t>(split_mix(~seed, i) % below));
     }
   }

@@ -152,14 +152,14 @@ TEST_CASE("whether a run can go on is told by its last loss, and by a validation
   CHECK(report.can_go_on());
   report.losses = {3, 2};
   CHECK(report.can_go_on());
-  report.last_step = report.validation_step = 2;
-  report.validation_loss = kNan;
+  report.last_step = 2;
+  report.validation = {.step = 2, .loss = kNan};
   CHECK_FALSE(report.can_go_on());
   CHECK(std::isnan(report.last_loss()));
-  report.validation_loss = 2.5;
+  report.validation->loss = 2.5;
   CHECK(report.last_loss() == 2.5);
   report.losses.back() = kNan;  // of one text, with weights that are good for another
   CHECK(report.can_go_on());
-  report.validation_step = 1;
+  report.validation->step = 1;
   CHECK_FALSE(report.can_go_on());
 }

@@ -96,7 +96,7 @@ TEST_CASE("a validation that is asked to stop is left out, and the run ends comm
       CHECK(stop.polls == 4);  // none of the other batches was computed
       CHECK(report->stopped);
       CHECK(report->last_step == 1);
-      CHECK_FALSE(report->validation_loss.has_value());
+      CHECK_FALSE(report->validation.has_value());
       CHECK(report->left_out == std::vector<std::string>{"validation"});
     }
     CHECK(train_small(files, settings, session::StartFrom::last_commit).ok());

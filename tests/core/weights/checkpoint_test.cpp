@@ -202,6 +202,46 @@ TEST_CASE(
                                Contains("ties the two (tie_word_embeddings): take "));
 }
 
+TEST_CASE("a classifier begins with what was pretrained, and says what is new") {
+  const TestFolder folder;
+  const auto shape = load_shape(fixture("bert_classify"));
+  REQUIRE(shape.ok());
+  const model::FlatLayout layout = shape->flat_layout();
+  const std::vector<float> values = all_of(opened(fixture("bert_classify")), layout);
+  const std::string base = folder.file("base");
+  std::filesystem::create_directories(base);
+  write_bytes(base + "/config.json", read_bytes(fixture("bert_classify") + "/config.json"));
+  const auto begun = [&](std::vector<std::string> left_out) {
+    MadeTensorsData tensors = old_bert(layout, values);
+    tensors["pooler.dense.weight"] = {{16, 16}, std::vector<float>(256, 2)};
+    for (const std::string& name : left_out) tensors.erase(name);
+    write_bytes(base + "/model.safetensors", safetensors_bytes(tensors));
+  };
+  const std::vector<std::string> classifier = {"classifier.weight", "classifier.bias"};
+  begun(classifier);
+  CHECK(opened(base).new_tensors() == classifier);
+  CHECK_THAT(opened(base).description(),
+             Contains("39 tensors of F32 in 1 file, and new classifier.weight, classifier.bias"));
+  REQUIRE(opened(base).sample().ok());
+  std::vector<float> read(values.size(), 7);
+  REQUIRE(opened(base).fill(0, read).ok());
+  for (const model::TensorInfo& info : layout.tensors) {
+    INFO(info.name);
+    const float first = read[static_cast<std::size_t>(info.first)];
+    CHECK(first == (info.name.starts_with("classifier.") ? 7
+                    : info.name == "pooler.dense.weight"
+                        ? 2
+                        : values[static_cast<std::size_t>(info.first)]));
+  }
+  begun({"classifier.weight", "classifier.bias", "pooler.dense.weight", "pooler.dense.bias"});
+  CHECK(opened(base).new_tensors().size() == 4);
+  // Half of a head is a mistake, and so is a pooler that is not there beside a classifier.
+  begun({"classifier.bias"});
+  CHECK_THAT(refusal(base), Contains("classifier.bias missing"));
+  begun({"pooler.dense.weight", "pooler.dense.bias"});
+  CHECK_THAT(refusal(base), Contains("pooler.dense.weight") && Contains("missing"));
+}
+
 TEST_CASE("a weight that is missing, left over, of another shape or there twice is named") {
   const TestFolder folder;
   MadeTensorsData tensors = nano_gpt2("", true);

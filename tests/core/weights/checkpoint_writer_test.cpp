@@ -69,7 +69,8 @@ std::vector<float> all_in(const OpenedModel& opened) {
 TEST_CASE(
     "what is read, written and read again is the same to the bit; written again, to the byte") {
   const TestFolder folder;
-  for (const char* name : {"llama", "qwen3", "qwen3_bf16_sharded", "bert", "t5_v1_0", "t5_v1_1"}) {
+  for (const char* name :
+       {"llama", "qwen3", "qwen3_bf16_sharded", "bert", "bert_classify", "t5_v1_0", "t5_v1_1"}) {
     for (const std::int64_t piece_bytes : {kPieceBytes, std::int64_t{9000}}) {
       const std::string once = folder.file(fmt::format("{}-{}", name, piece_bytes));
       INFO(once);

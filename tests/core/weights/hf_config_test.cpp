@@ -94,9 +94,38 @@ TEST_CASE("BERT's configuration is read, written, and held to what is trained") 
       {"position_embedding_type", "relative_key"},
       {"hidden_act", "relu"},
       {"tie_word_embeddings", false},
-      {"architectures", {"BertForSequenceClassification"}}};
+      {"architectures", {"BertForTokenClassification"}}};
   for (const auto& [field, value] : others)
     CHECK_THAT(refusal_of(with(bert, field, value)), Contains("'" + field + "'"));
+}
+
+TEST_CASE("a BERT that classifies is read with its labels, and regression is refused") {
+  const json bert = fixture_config("bert_classify");
+  auto values = values_of(bert);
+  CHECK(values["masked_head"] == "false");
+  CHECK(values["classes"] == "3");
+  CHECK(values["classifier_dropout"] == "0");
+  const auto shape = parsed(bert)->shape;
+  CHECK(shape.classifies());
+  CHECK(model::check_trainable(shape).ok());
+  const auto text = config_text(shape, "float32");
+  REQUIRE(text.ok());
+  CHECK(values_of(json::parse(*text)) == values);
+  CHECK(json::parse(*text)["id2label"] == bert["id2label"]);
+  CHECK(json::parse(*text)["label2id"] == bert["label2id"]);
+
+  const json dropping = with(bert, "hidden_dropout_prob", 0.25);
+  CHECK(parsed(dropping)->shape.dropout.output == 0.25);
+  CHECK(parsed(with(dropping, "classifier_dropout", 0.5))->shape.dropout.output == 0.5);
+  CHECK(values_of(with(with(bert, "id2label", nullptr), "num_labels", 7))["classes"] == "7");
+  CHECK(values_of(with(with(bert, "id2label", nullptr), "problem_type", nullptr))["classes"] ==
+        "2");
+  CHECK_THAT(refusal_of(with(bert, "num_labels", 2)),
+             Contains("'num_labels' is 2") && Contains("3 names"));
+  CHECK_THAT(refusal_of(with(bert, "id2label", {{"0", "score"}})),
+             Contains("one label") && Contains("regression"));
+  for (const char* other : {"regression", "multi_label_classification"})
+    CHECK_THAT(refusal_of(with(bert, "problem_type", other)), Contains("'problem_type'"));
 }
 
 TEST_CASE("T5's configurations of both versions are read, written, and held to what is trained") {

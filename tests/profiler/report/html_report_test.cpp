@@ -168,13 +168,16 @@ TEST_CASE("a loss that is no number is null") {
 }
 
 TEST_CASE("the page has each step's learning rate, and the losses of validations") {
-  const nlohmann::json curves = data_of(Folder().page_of(
-      {.step_count = 3,
-       .validations = {{.step_id = 0, .loss = 2.75}, {.step_id = 2, .loss = kNone}}}))["curves"];
+  const nlohmann::json curves =
+      data_of(Folder().page_of({.step_count = 3,
+                                .validations = {{.step_id = 0, .loss = 2.75},
+                                                {.step_id = 1, .loss = 0.5, .accuracy = 0.75},
+                                                {.step_id = 2, .loss = kNone}}}))["curves"];
   CHECK(curves["rates"] == nlohmann::json({0.001, 0.0005, 0.000333333}));
-  REQUIRE(curves["validations"].size() == 2);
+  REQUIRE(curves["validations"].size() == 3);
   CHECK(curves["validations"][0] == nlohmann::json({0, 2.75}));
-  CHECK(curves["validations"][1][1].is_null());
+  CHECK(curves["validations"][1] == nlohmann::json({1, 0.5, 0.75}));
+  CHECK(curves["validations"][2][1].is_null());
 }
 
 TEST_CASE("what was lost while recording stands in the page") {

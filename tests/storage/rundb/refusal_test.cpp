@@ -41,10 +41,10 @@ TEST_CASE("a file of a newer Sluice is refused, saying which wrote it") {
   {
     auto connection = require_ok(Connection::open(folder.file("run.db"), Connection::Mode::write));
     require_ok(connection.execute(
-        "PRAGMA user_version = 10; UPDATE meta SET value = 'Sluice 4.2' WHERE key = 'written_by'"));
+        "PRAGMA user_version = 11; UPDATE meta SET value = 'Sluice 4.2' WHERE key = 'written_by'"));
   }
   require_refused(folder.file("run.db"), ErrorCode::unsupported,
-                  "written by Sluice 4.2 with schema version 10");
+                  "written by Sluice 4.2 with schema version 11");
 }
 
 TEST_CASE("a missing file is refused") {

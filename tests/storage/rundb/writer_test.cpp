@@ -62,7 +62,7 @@ TEST_CASE("what is written is what is read") {
                   .skipped = true}};
   batch.counters = {{writer->track_id(std::nullopt, "counter", "queue depth"), 9, 4.5}};
   batch.validations = {
-      {.ts = 30, .step_id = 3, .loss = 2.25, .tokens = 512},
+      {.ts = 30, .step_id = 3, .loss = 2.25, .tokens = 512, .accuracy = 0.75},
       {.ts = 40, .step_id = 5, .loss = std::numeric_limits<double>::quiet_NaN(), .tokens = 512}};
   batch.stats = {{"lost", Severity::loss, 2, "why"}};
   require_ok(writer->append(batch));
@@ -84,12 +84,14 @@ TEST_CASE("what is written is what is read") {
                    "SELECT track.name, ts, value FROM counter JOIN track ON track.id = track_id") ==
           "queue depth | 9 | 4.5\n");
   REQUIRE(table_of(*reader, "SELECT * FROM validation") ==
-          "30 | 3 | 2.25 | 512\n40 | 5 | NULL | 512\n");
+          "30 | 3 | 2.25 | 512 | 0.75\n40 | 5 | NULL | 512 | NULL\n");
   const auto validations = require_ok(reader->validations());
   REQUIRE(validations.size() == 2);
   CHECK(validations[0].step_id == 3);
   CHECK(validations[0].loss == 2.25);
   CHECK(std::isnan(validations[1].loss));
+  CHECK(validations[0].accuracy == 0.75);
+  CHECK(std::isnan(validations[1].accuracy));
   REQUIRE(table_of(*reader, "SELECT * FROM stat") == "lost | loss | 7 | why\n");
   REQUIRE(table_of(*reader, "SELECT * FROM device") == "0 | csd0 | csd | 1048576 | 0\n");
   REQUIRE(table_of(*reader, "SELECT * FROM link WHERE id < 2") ==

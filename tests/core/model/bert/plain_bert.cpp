@@ -26,6 +26,10 @@ class Plain {
     x = drop_(normed(x, "embeddings.LayerNorm"), 0, 0, shape_.dropout.rows);
     for (std::int64_t i = 0; i < shape_.layers; ++i)
       x = block(x, i, "encoder.layer." + std::to_string(i) + ".", seen);
+    if (shape_.classes > 0) {
+      const at::Tensor pooled = linear(x.narrow(0, 0, 1), "pooler.dense").tanh();
+      return linear(drop_(pooled, shape_.layers + 1, 0, shape_.dropout.output), "classifier");
+    }
     const std::string head = "cls.predictions.";
     x = normed(gelu(linear(x, head + "transform.dense")), head + "transform.LayerNorm");
     return x.matmul(w_.at("embeddings.word_embeddings.weight").t()) + w_.at(head + "bias");
@@ -96,7 +100,9 @@ PlainBert plain_bert(const ModelShape& shape, std::span<const float> parameters,
                 numbers_of(batch.inputs.subspan(first, count)),
                 numbers_of(std::span(segments).subspan(first, count)),
                 sights.seen.empty() ? batch.sequence : sights.seen[static_cast<std::size_t>(row)]);
-    loss = loss + loss_sum(logits, numbers_of(batch.targets.subspan(first, count)));
+    const auto targets = static_cast<std::size_t>(batch.target_columns());
+    loss = loss + loss_sum(logits, numbers_of(batch.targets.subspan(
+                                       static_cast<std::size_t>(row) * targets, targets)));
     const at::Tensor values = logits.detach().contiguous();
     plain.logits.insert(plain.logits.end(), values.const_data_ptr<float>(),
                         values.const_data_ptr<float>() + values.numel());

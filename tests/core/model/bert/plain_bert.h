@@ -1,5 +1,6 @@
 #pragma once
-// BERT with its head for masked tokens written down plainly, in fp32, differentiated as one graph:
+// BERT with its head for masked tokens, or with one that classifies, written down plainly, in fp32,
+// differentiated as one graph:
 // core/model/bert is compared with it, and it with transformers. It shares nothing with it but the
 // layout's names.
 
@@ -14,7 +15,7 @@ namespace sluice::model {
 
 struct PlainBert {
   double loss = 0;              // the mean over targets that are not below zero
-  std::vector<float> logits;    // row-major (batch, sequence, vocabulary)
+  std::vector<float> logits;    // row-major (batch, sequence, vocabulary), or (batch, classes)
   std::vector<float> gradient;  // flat order
 };
 

@@ -14,8 +14,8 @@ namespace sluice::model {
 struct Batch {
   Batch(std::int64_t batch, std::int64_t sequence, std::int64_t vocabulary, std::uint64_t seed);
   TokenBatch view() const {
-    return {batch,           sequence,  inputs,          targets,       divisor,
-            document_begins, drop_keys, target_sequence, decoder_inputs};
+    return {batch,           sequence,  inputs,          targets,        divisor,
+            document_begins, drop_keys, target_sequence, decoder_inputs, segments};
   }
 
   std::int64_t batch;
@@ -27,6 +27,7 @@ struct Batch {
   std::vector<std::uint32_t> drop_keys = {};  // none: nothing is dropped
   std::int64_t target_sequence = 0;           // of a decoder, for tests of models that have one
   std::vector<std::int32_t> decoder_inputs;
+  std::vector<std::int32_t> segments;
 };
 
 // Three layers, so that there is one between the first and the last.

@@ -1,0 +1,332 @@
+#include "core/model/step_memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/id_vector.h"
+#include "core/model/architecture.h"
+#include "core/model/compute_device.h"
+#include "core/model/dropped_weights.h"
+#include "core/model/head_chunk.h"
+#include "core/model/kept_bytes.h"
+#include "core/model/lora.h"
+#include "core/model/widened_pieces.h"
+
+namespace sluice::model {
+namespace {
+
+std::int64_t value_bytes(const ModelOptions& options) { return bytes_of(options.compute); }
+
+LayerTokens tokens_of(const ModelShape& shape, const ModelOptions& options, LayerId layer) {
+  return layer_tokens(shape, layer, options.batch, options.sequence);
+}
+
+LayerId head_of(const ModelShape& shape) {
+  return LayerId{static_cast<std::int32_t>(shape.layers) + 1};
+}
+
+std::int64_t row_bytes(const ModelShape& shape, const ModelOptions& options, LayerId layer) {
+  return tokens_of(shape, options, layer).own * shape.hidden * value_bytes(options);
+}
+
+// The bytes in memory of activations that leave it: all of them, or those that the carrier has
+// there at once (core/activation) and the layer that is computed.
+std::int64_t offloaded_bytes(const ModelShape& shape, const ModelOptions& options) {
+  std::int64_t all = 0;
+  std::int64_t widest = 0;
+  for (const LayerId layer : all_ids<LayerId>(index_of(head_of(shape)) + 1)) {
+    const auto blocks = kept_block_bytes(shape, layer, options.batch, options.sequence,
+                                         options.activations.of(layer), options.compute);
+    const std::int64_t bytes = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+    all += options.micro_step_count * bytes;
+    widest = std::max(widest, bytes);
+  }
+  const std::int64_t asked_bytes = options.activation_buffer_bytes;
+  return std::min(all, widest + (asked_bytes > 0 ? asked_bytes : 2 * widest));
+}
+
+// One for all blocks.
+std::int64_t window_mask_bytes(const ModelShape& shape, std::int64_t sequence) {
+  return shape.window.limits(shape.layers - 1, sequence) ? sequence * sequence * kFp32Bytes : 0;
+}
+
+// The biases of both stacks, one for each pair of positions and head, for all of the run.
+std::int64_t position_bias_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (!shape.has_decoder()) return 0;
+  const std::int64_t targets = shape.target_sequence(options.sequence);
+  return shape.heads * kFp32Bytes * (options.sequence * options.sequence + targets * targets);
+}
+
+// ---- inside a layer
+
+// core/model/torch/document_mask.h: a mask, and in two bytes a place where it lies. A classifier
+// hides what fills its windows.
+std::int64_t document_mask_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (options.documents == Documents::together && !shape.classifies()) return 0;
+  return options.sequence * options.sequence * (kFp32Bytes + 2);
+}
+
+// What attention with biases has in fp32 at once, in backward
+// (core/model/torch/biased_attention.h): the sums over windows, and of one window two arrays of
+// scores and five like queries or keys.
+std::int64_t biased_attention_bytes(const ModelShape& shape, LayerTokens tokens,
+                                    std::int64_t batch) {
+  const std::int64_t queries = tokens.own / batch;
+  const std::int64_t keys = std::max(queries, tokens.source / batch);
+  const std::int64_t scores = shape.heads * queries * keys;
+  return kFp32Bytes * (3 * scores + (queries + 4 * keys) * shape.attention_width());
+}
+
+// What backward of an attention has beside the gradients of queries, keys and values. A family
+// whose heads share keys computes them a window at a time.
+std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& options,
+                             LayerTokens tokens, Products products) {
+  if (shape.has_decoder()) return biased_attention_bytes(shape, tokens, options.batch);
+  const std::int64_t mask = document_mask_bytes(shape, options);
+  if (shape.dropout.attention > 0)
+    return mask + dropped_attention_bytes(options.sequence, shape.heads);
+  if (products == Products::widened)
+    return mask +
+           widened_attention_bytes({options.batch, options.sequence}, shape.attention_width());
+  return mask + options.sequence * (3 * shape.attention_width() * value_bytes(options) +
+                                    shape.kv_width() * kFp32Bytes);
+}
+
+struct LayerMemory {
+  std::int64_t kept = 0;
+  BackwardBytes backward;
+};
+
+LayerMemory layer_memory(const ModelShape& shape, const ModelOptions& options, LayerId layer,
+                         Products products) {
+  const LayerTokens tokens = tokens_of(shape, options, layer);
+  LayerTape tape({.tokens = tokens,
+                  .precision = options.compute,
+                  .products = products,
+                  .attention_bytes = attention_bytes(shape, options, tokens, products),
+                  .trains_weights = !shape.has_adapters()});
+  const LayerKind& kind = layer_kind(shape, layer);
+  kind.record(tape, shape);
+  const AdapterWidths adapters = adapter_widths(shape);
+  LayerMemory memory{memory_bytes(kind.made(shape), options.compute, tokens),
+                     tape.backward_bytes()};
+  const std::int64_t rows = std::max(tokens.own, tokens.source);
+  memory.kept += rows * adapters.kept * value_bytes(options);
+  memory.backward.most += rows * adapters.passing * value_bytes(options);
+  return memory;
+}
+
+// ---- the head
+
+// The output table's gradient: one product; or an fp32 sum and the slice of a product that is being
+// added to it, as it is and widened.
+std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
+  if (shape.has_adapters()) return 0;  // the table is not trained
+  if (head_is_one_product(shape, options))
+    return answer_count(shape) * shape.hidden * value_bytes(options);
+  return answer_count(shape) * shape.hidden * kFp32Bytes;
+}
+
+// A product for it, with what the product has beside itself.
+std::int64_t output_product_bytes(const ModelShape& shape, const ModelOptions& options,
+                                  std::int64_t chunk, Products products) {
+  if (shape.has_adapters()) return 0;
+  const bool is_one = head_is_one_product(shape, options);
+  const std::int64_t rows =
+      is_one ? answer_count(shape) : std::min(answer_count(shape), kTiedSliceRows);
+  const std::int64_t values = rows * shape.hidden;
+  const std::int64_t beside =
+      product_beside_bytes(products, options.compute, chunk * (rows + shape.hidden), values);
+  if (is_one) return beside;
+  const bool widens = has_16_bits(options.compute);  // as it is added
+  return values * value_bytes(options) + std::max(beside, widens ? values * kFp32Bytes : 0);
+}
+
+// Pieces of the loss in fp32 where the processor computes (core/model/torch/head_loss.cpp).
+std::int64_t loss_piece_bytes(const ModelShape& shape, std::int64_t chunk) {
+  constexpr std::int64_t kCachedElements = std::int64_t{1} << 19;
+  return std::min(chunk * answer_count(shape), std::max(kCachedElements, answer_count(shape))) *
+         kFp32Bytes;
+}
+
+struct HeadMemory {
+  std::int64_t kept = 0;
+  std::int64_t forward = 0;   // beside what is kept
+  std::int64_t backward = 0;  // the same
+};
+
+// With its rows' gradient, and from the first chunk on that of a table of its own.
+HeadMemory head_memory(const ModelShape& shape, const ModelOptions& options, Products products) {
+  const LayerId head = head_of(shape);
+  const LayerMemory layer = layer_memory(shape, options, head, products);
+  const std::int64_t row = row_bytes(shape, options, head);
+  const std::int64_t chunk =
+      std::min(tokens_of(shape, options, head).own, head_chunk_tokens(answer_count(shape)));
+  const std::int64_t logits = chunk * answer_count(shape);
+  const std::int64_t table = answer_count(shape) * shape.hidden;
+  const std::int64_t rows = chunk * shape.hidden;
+  const std::int64_t piece = loss_piece_bytes(shape, chunk);
+  const auto beside = [&](std::int64_t factors, std::int64_t result) {
+    return product_beside_bytes(products, options.compute, factors, result);
+  };
+  const std::int64_t own_table =
+      shape.has_own_output_table() ? output_gradient_bytes(shape, options) : 0;
+  HeadMemory memory = {
+      layer.kept, std::max(beside(table + rows, logits), 2 * piece),
+      row + own_table +
+          std::max({piece, beside(logits + table, rows),
+                    output_product_bytes(shape, options, chunk, products), layer.backward.most})};
+  if (!is_recomputed(options.activations.of(head))) return memory;
+  const std::int64_t made_anew = logits * value_bytes(options);
+  memory.forward += row + made_anew;
+  // Logits of a later chunk find the table's gradient there.
+  const std::int64_t there = head_is_one_product(shape, options) ? 0 : own_table;
+  memory.backward = memory.kept + made_anew +
+                    std::max(memory.backward, row + there + beside(table + rows, logits));
+  memory.kept = 0;
+  return memory;
+}
+
+// ---- a step
+
+// The memory of a step's tensors, from phase to phase. Each layer goes forward with all
+// micro-batches before the next does, and backward likewise.
+class StepMemory {
+ public:
+  StepMemory(const ModelShape& shape, const ModelOptions& options, Products products)
+      : shape_(shape),
+        options_(options),
+        head_(head_memory(shape, options, products)),
+        block_(layer_memory(shape, options, LayerId{1}, products)),
+        decoder_block_(shape.has_decoder() ? layer_memory(shape, options, last_block(), products)
+                                           : block_),
+        offloaded_(offloaded_bytes(shape, options)) {}
+
+  StepPeak peak() const {
+    Phase most = head_phase();
+    for (std::int32_t l = static_cast<std::int32_t>(shape_.layers); l > 0; --l) {
+      const Phase next = block_phase(LayerId{l});
+      if (next.bytes() > most.bytes()) most = next;
+    }
+    const Phase last = embedding_phase();
+    if (last.bytes() > most.bytes()) most = last;
+    return {.kept_bytes = most.kept,
+            .offloaded_bytes = offloaded_,
+            .beside_bytes = most.beside,
+            .tied_gradient_bytes =
+                shape_.has_own_output_table() ? 0 : output_gradient_bytes(shape_, options_)};
+  }
+
+ private:
+  struct Phase {
+    std::int64_t kept = 0;  // of all micro-batches
+    std::int64_t beside = 0;
+    std::int64_t bytes() const { return kept + beside; }
+  };
+
+  LayerId last_block() const { return LayerId{static_cast<std::int32_t>(shape_.layers)}; }
+  bool is_of_decoder(LayerId layer) const {
+    return shape_.has_decoder() && index_of(layer) > shape_.stacks.encoder_layers;
+  }
+  const LayerMemory& block(LayerId layer) const {
+    return is_of_decoder(layer) ? decoder_block_ : block_;
+  }
+  std::int64_t source_values() const {
+    return shape_.has_decoder() ? options_.batch * options_.sequence * shape_.hidden : 0;
+  }
+
+  // Between forward and backward of a block, with its output.
+  std::int64_t kept_of(LayerId layer) const {
+    switch (options_.activations.of(layer)) {
+      case Activations::keep:
+        return block(layer).kept;
+      case Activations::recompute:
+        return row_bytes(shape_, options_, layer);
+      default:
+        return 0;  // offloaded_
+    }
+  }
+  // What is there of a micro-batch for all of the step: numbers, logits, encoder's output.
+  std::int64_t room() const {
+    const std::int64_t tokens = tokens_of(shape_, options_, head_of(shape_)).own;
+    std::int64_t bytes = batch_bytes(shape_, options_.batch, options_.sequence) +
+                         tokens * kFp32Bytes + source_values() * value_bytes(options_);
+    if (!is_recomputed(options_.activations.of(head_of(shape_))))
+      bytes += tokens * answer_count(shape_) * value_bytes(options_);
+    return bytes;
+  }
+  // The outputs of the embedding, and of the layers below one and of itself.
+  std::int64_t kept_up_to(LayerId layer) const {
+    std::int64_t bytes = options_.batch * shape_.looked_up_sequence(options_.sequence) *
+                         shape_.hidden * value_bytes(options_);
+    for (std::int32_t l = 1; l <= index_of(layer); ++l) bytes += kept_of(LayerId{l});
+    return bytes;
+  }
+  std::int64_t kept_of_all(std::int64_t of_micro_batch) const {
+    return options_.micro_step_count * (room() + of_micro_batch) + offloaded_ +
+           window_mask_bytes(shape_, options_.sequence) + position_bias_bytes(shape_, options_);
+  }
+
+  Phase head_phase() const {
+    const std::int64_t kept = kept_up_to(last_block()) + head_.kept;
+    return {kept_of_all(kept), std::max(head_.forward, head_.backward)};
+  }
+
+  // Each micro-batch has a gradient of the stream; the encoder's output receives one in fp32 from
+  // the decoder's blocks, whose first one leaves that of what it looked up.
+  Phase block_phase(LayerId layer) const {
+    const LayerMemory& memory = block(layer);
+    std::int64_t kept = kept_up_to(layer) + row_bytes(shape_, options_, layer);
+    if (is_of_decoder(layer)) {
+      kept += source_values() * kFp32Bytes;
+    } else if (shape_.has_decoder()) {
+      kept += row_bytes(shape_, options_, last_block());
+    }
+    std::int64_t beside =
+        std::max(memory.backward.most, memory.backward.at_end + widened_gradient_bytes(layer));
+    if (is_recomputed(options_.activations.of(layer))) {
+      kept -= row_bytes(shape_, options_, layer);  // the output is made anew
+      beside += memory.kept;
+    }
+    return {kept_of_all(kept), beside};
+  }
+
+  // Gradients that are added in fp32 are widened a tensor at a time.
+  std::int64_t widened_gradient_bytes(LayerId layer) const {
+    if (!options_.adds_gradients() || !has_16_bits(options_.compute)) return 0;
+    std::int64_t largest = 0;
+    const ModelShape asked = shape_.has_adapters() ? shape_ : shape_.with_least_depth();
+    const LayerId like = shape_.has_adapters()  ? layer
+                         : is_of_decoder(layer) ? LayerId{static_cast<std::int32_t>(asked.layers)}
+                                                : LayerId{1};
+    for (const TensorInfo& tensor : asked.flat_layout().tensors) {
+      if (tensor.layer == like) largest = std::max(largest, tensor.count);
+    }
+    return largest * kFp32Bytes;
+  }
+
+  // The gradient of what was looked up in fp32, and its sums by token, as they are and as they are
+  // written.
+  Phase embedding_phase() const {
+    const std::int64_t rows = options_.batch * shape_.looked_up_sequence(options_.sequence);
+    const std::int64_t sums = std::min(rows, shape_.vocabulary);
+    const std::int64_t kept = rows * shape_.hidden * value_bytes(options_);
+    return {kept_of_all(kept),
+            shape_.hidden * (2 * rows * kFp32Bytes + sums * (kFp32Bytes + value_bytes(options_)))};
+  }
+
+  const ModelShape& shape_;
+  const ModelOptions& options_;
+  HeadMemory head_;
+  LayerMemory block_;
+  LayerMemory decoder_block_;
+  std::int64_t offloaded_;
+};
+
+}  // namespace
+
+StepPeak step_peak(const ModelShape& shape, const ModelOptions& options, Products products) {
+  return StepMemory(shape, options, products).peak();
+}
+
+}  // namespace sluice::model
