@@ -118,8 +118,9 @@ struct Architecture {
   bool is_trainable = false;    // core/model/library makes a model of it
   // Why not of this shape, where that is so of some of them; null: of all.
   const char* (*why_not_trainable)(const ModelShape& shape) = nullptr;
-  bool is_in_out = false;         // matrices are [in, out], as those of Conv1D, and not [out, in]
-  const char* lora_targets = "";  // of its linear layers, those that PEFT gives adapters
+  bool is_in_out = false;           // matrices are [in, out], as those of Conv1D, and not [out, in]
+  const char* lora_targets = "";    // of its linear layers, those that PEFT gives adapters
+  const char* source_modules = "";  // and those of a decoder that read the encoder's output
   OutputTable output_table = OutputTable::tied;
   Positions positions = Positions::table;
   LayerKind embedding;

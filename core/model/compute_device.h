@@ -67,7 +67,8 @@ class ComputeDevice {
 
   // A part of what the micro-batch is: batch_bytes() of it.
   virtual Status batch_in(int micro_step, BytePart part, WhenDone done) = 0;
-  // A part of the layer's parameters.
+  // A part of the layer's parameters, behind which its base's are where that comes by layer
+  // (ModelOptions::base_comes_by_layer).
   virtual Status layer_in(LayerId layer, BytePart part, WhenDone done) = 0;
   virtual Status forward(LayerId layer, int micro_step, WhenDone done) = 0;
   // `gradient` is the number of the memory, 0 or 1, that the gradient is put into, or added to

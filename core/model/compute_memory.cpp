@@ -23,8 +23,15 @@ constexpr std::int64_t kWideningLibraryBytes = 152'000'000;
 // (core/model/torch/tensor_memory.h).
 constexpr std::int64_t kWaitingBytes = 8 << 20;
 
+// A layer begins in its place where it does in a cache line.
 std::int64_t base_bytes(const ModelShape& shape, const ModelOptions& options) {
-  return shape.has_adapters() ? shape.base_layout().parameter_count * bytes_of(options.compute) : 0;
+  constexpr std::int64_t kLineBytes = 64;
+  if (!shape.has_adapters()) return 0;
+  const FlatLayout base = shape.base_layout();
+  const std::int64_t value_bytes = bytes_of(options.compute);
+  if (!options.base_comes_by_layer) return base.parameter_count * value_bytes;
+  const std::int64_t places = base.layers.front().count + 2 * base.largest_after_first();
+  return places * value_bytes + 2 * kLineBytes;
 }
 
 }  // namespace
@@ -47,8 +54,7 @@ MemoryItems compute_items(const ComputeMemory& memory) {
 }
 
 MemoryItems host_items(const ComputeMemory& memory) {
-  MemoryItems items = {{"program and libraries", memory.library_bytes},
-                       {"base weights (lora_rank)", memory.base_bytes}};
+  MemoryItems items = {{"program and libraries", memory.library_bytes}};
   for (MemoryItem& item : compute_items(memory)) items.push_back(std::move(item));
   return items;
 }

@@ -21,7 +21,9 @@ struct ComputeMemory {
   std::int64_t temporary_bytes;  // peak inside one layer's forward or backward
   std::int64_t tied_gradient_bytes;
   std::int64_t offloaded_bytes;  // of the activations, those that leave: at once in memory
-  std::int64_t base_bytes = 0;   // of a model of which adapters alone are trained
+  // The base of adapters on a device with memory of its own: all of it, or the tables and two
+  // layers where it comes by layer. In host memory it is a part of the plan of the parameters.
+  std::int64_t base_bytes = 0;
 };
 
 ComputeMemory compute_memory(const ModelShape& shape, const ModelOptions& options,

@@ -12,6 +12,12 @@ std::int64_t FlatLayout::largest_layer_elements() const {
   return largest;
 }
 
+std::int64_t FlatLayout::largest_after_first() const {
+  std::int64_t largest = 0;
+  for (std::size_t l = 1; l < layers.size(); ++l) largest = std::max(largest, layers[l].count);
+  return largest;
+}
+
 std::uint64_t FlatLayout::fingerprint() const {
   std::uint64_t hash = kFnvOffset;
   for (const TensorInfo& tensor : tensors) {

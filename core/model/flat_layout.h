@@ -45,6 +45,7 @@ struct FlatLayout {
   std::int32_t layer_count() const { return static_cast<std::int32_t>(layers.size()); }
   const LayerRange& layer(LayerId id) const { return layers[index_of(id)]; }
   std::int64_t largest_layer_elements() const;  // of whole layers
+  std::int64_t largest_after_first() const;     // of the layers behind the first
   std::uint64_t fingerprint() const;            // of names and shapes in order (FNV-1a)
 };
 

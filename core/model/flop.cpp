@@ -68,7 +68,12 @@ double adapter_weights(const ModelShape& shape, LayerId layer) {
 }
 
 double adapter_flop(const ModelShape& shape, LayerId layer, const Extent& extent) {
-  return 2 * extent.tokens() * adapter_weights(shape, layer);
+  double flop = 0;
+  for (const LinearModule& module : adapted_modules(shape, layer)) {
+    flop += 2 * rows_of(module.of_sources ? Rows::sources : Rows::tokens, extent) *
+            static_cast<double>(shape.lora.rank * (module.in + module.out));
+  }
+  return flop;
 }
 
 // A matrix that is not trained has one product, for its input's gradient; all else has two.
@@ -79,6 +84,11 @@ double backward_flop_beside(const ModelShape& shape, LayerId layer, const Extent
          product_flop(kind, shape, extent);
 }
 
+LayerTokens tokens_of(const Extent& extent) {
+  return {static_cast<std::int64_t>(extent.tokens()),
+          static_cast<std::int64_t>(extent.batch * extent.source)};
+}
+
 double elements_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
   double scores = 0;  // of a token
   for (const Attention& attention : attentions_of(kind, shape)) {
@@ -86,10 +96,8 @@ double elements_of(const LayerKind& kind, const ModelShape& shape, const Extent&
   }
   const double each_sequence =
       kind.sequence_values != nullptr ? static_cast<double>(kind.sequence_values(shape)) : 0;
-  const LayerTokens tokens{static_cast<std::int64_t>(extent.tokens()),
-                           static_cast<std::int64_t>(extent.batch * extent.source)};
-  return static_cast<double>(made_widths(kind.made(shape), tokens)) + extent.tokens() * scores +
-         extent.batch * each_sequence;
+  return static_cast<double>(made_widths(kind.made(shape), tokens_of(extent))) +
+         extent.tokens() * scores + extent.batch * each_sequence;
 }
 
 // The elements of the matrices.
@@ -142,8 +150,8 @@ double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t bat
                         std::int64_t sequence) {
   const Extent extent = extent_of(shape, layer, batch, sequence);
   const double elements = elements_of(layer_kind(shape, layer), shape, extent);
-  const double adapted =
-      extent.tokens() * static_cast<double>(made_widths(adapter_made(shape, layer)));
+  const auto adapted =
+      static_cast<double>(made_widths(adapter_made(shape, layer), tokens_of(extent)));
   const double logits =
       is_head(shape, layer) ? extent.tokens() * static_cast<double>(answer_count(shape)) : 0;
   return elements + adapted + logits;

@@ -50,6 +50,11 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
+bool is_one_of(const std::vector<std::string>& targets, std::string_view name) {
+  return std::ranges::any_of(targets,
+                             [&](const std::string& target) { return is_target(target, name); });
+}
+
 Error no_such_target(const ModelShape& shape, const std::string& target,
                      const std::vector<LinearModule>& modules) {
   std::vector<std::string> known = {std::string(kAllLinear)};
@@ -86,12 +91,14 @@ bool is_target(std::string_view pattern, std::string_view name) {
 std::vector<LinearModule> linear_modules(const ModelShape& shape) {
   const FlatLayout layout = shape.base_layout();
   const bool is_in_out = architecture_of(shape).is_in_out;
+  const std::vector<std::string> of_sources = split(architecture_of(shape).source_modules);
   std::vector<LinearModule> modules;
   for (const TensorInfo& tensor : layout.tensors) {
     if (!is_matrix(shape, layout, tensor)) continue;
     const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1];
-    modules.push_back({tensor.name.substr(0, tensor.name.size() - kWeight.size()), tensor.layer,
-                       is_in_out ? rows : columns, is_in_out ? columns : rows});
+    const std::string name = tensor.name.substr(0, tensor.name.size() - kWeight.size());
+    modules.push_back({name, tensor.layer, is_in_out ? rows : columns, is_in_out ? columns : rows,
+                       is_one_of(of_sources, name)});
   }
   return modules;
 }
@@ -167,8 +174,8 @@ LayerId first_trained_layer(const ModelShape& shape) {
 std::vector<MadeTensor> adapter_made(const ModelShape& shape, LayerId layer) {
   MadeTensors made;
   for (const LinearModule& module : adapted_modules(shape, layer)) {
-    made.kept("between A and B", shape.lora.rank);
-    made.passing("what an adapter adds", module.out);
+    made.kept("between A and B", shape.lora.rank, module.of_sources);
+    made.passing("what an adapter adds", module.out, module.of_sources);
   }
   return made.take();
 }

@@ -20,6 +20,7 @@ struct LinearModule {
   LayerId layer = kNoLayer;
   std::int64_t in = 0;
   std::int64_t out = 0;
+  bool of_sources = false;  // its rows are the source's, in a layer whose own are targets
 };
 
 // All of a model's, in the layout's order: those of its blocks and its head. The embedding's tables

@@ -11,18 +11,17 @@ MadeTensors MadeTensors::of_source_input(std::int64_t input_width) {
   return made;
 }
 
-void MadeTensors::kept(const char* what, std::int64_t width) { tensors_.push_back({what, width}); }
-
-void MadeTensors::kept_of_sources(const char* what, std::int64_t width) {
-  tensors_.push_back({.what = what, .width = width, .of_sources = true});
+void MadeTensors::kept(const char* what, std::int64_t width, bool of_sources) {
+  tensors_.push_back({.what = what, .width = width, .of_sources = of_sources});
 }
 
 void MadeTensors::in_memory(const char* what, std::int64_t width) {
   tensors_.push_back({what, width, MadeUse::in_memory});
 }
 
-void MadeTensors::passing(const char* what, std::int64_t width) {
-  tensors_.push_back({what, width, MadeUse::passing});
+void MadeTensors::passing(const char* what, std::int64_t width, bool of_sources) {
+  tensors_.push_back(
+      {.what = what, .width = width, .use = MadeUse::passing, .of_sources = of_sources});
 }
 
 void MadeTensors::statistic(const char* what, std::int64_t count, std::int64_t value_bytes) {

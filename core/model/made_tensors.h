@@ -61,10 +61,10 @@ class MadeTensors {
   explicit MadeTensors(std::int64_t input_width);  // of a layer that has one before it
   static MadeTensors of_source_input(std::int64_t input_width);  // whose own rows are targets
 
-  void kept(const char* what, std::int64_t width);
-  void kept_of_sources(const char* what, std::int64_t width);
+  void kept(const char* what, std::int64_t width, bool of_sources = false);
+  void kept_of_sources(const char* what, std::int64_t width) { kept(what, width, true); }
   void in_memory(const char* what, std::int64_t width);
-  void passing(const char* what, std::int64_t width);
+  void passing(const char* what, std::int64_t width, bool of_sources = false);
   void statistic(const char* what, std::int64_t count, std::int64_t value_bytes = 0);
 
   void layer_norm(std::int64_t width);

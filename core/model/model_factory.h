@@ -34,9 +34,15 @@ struct ModelOptions {
   ParameterKind compute = ParameterKind::bf16;  // also of the parameters
   int thread_count = 0;                         // 0 = all cores
   // Where adapters alone are trained: the model's own parameters, of the same kind, in memory that
-  // outlives the model and does not change.
+  // outlives the model. What is there of it does not change.
   ParameterSpan base = {};
+  // A layer's part of it is there when the layer's own parameters are.
+  bool base_comes_by_layer = false;
   Documents documents = Documents::together;
+  bool ranks_add_gradients = false;  // to those of other ranks, in fp32
+
+  // In fp32, of several micro-batches or ranks; else a layer's gradients have the parameters' type.
+  bool adds_gradients() const { return micro_step_count > 1 || ranks_add_gradients; }
 };
 
 // Without `text_of` a token is a byte.

@@ -110,8 +110,9 @@ LayerMemory layer_memory(const ModelShape& shape, const ModelOptions& options, L
   const AdapterWidths adapters = adapter_widths(shape);
   LayerMemory memory{memory_bytes(kind.made(shape), options.compute, tokens),
                      tape.backward_bytes()};
-  memory.kept += tokens.own * adapters.kept * value_bytes(options);
-  memory.backward.most += tokens.own * adapters.passing * value_bytes(options);
+  const std::int64_t rows = std::max(tokens.own, tokens.source);
+  memory.kept += rows * adapters.kept * value_bytes(options);
+  memory.backward.most += rows * adapters.passing * value_bytes(options);
   return memory;
 }
 
@@ -294,7 +295,7 @@ class StepMemory {
 
   // Gradients that are added in fp32 are widened a tensor at a time.
   std::int64_t widened_gradient_bytes(LayerId layer) const {
-    if (options_.micro_step_count == 1 || !has_16_bits(options_.compute)) return 0;
+    if (!options_.adds_gradients() || !has_16_bits(options_.compute)) return 0;
     std::int64_t largest = 0;
     const ModelShape asked = shape_.has_adapters() ? shape_ : shape_.with_least_depth();
     const LayerId like = shape_.has_adapters()  ? layer

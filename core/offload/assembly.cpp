@@ -18,10 +18,12 @@
 namespace sluice::offload {
 
 struct Assembly::Parts {
-  Parts(const AssemblyPlan& planned, runtime::Runtime& of_run, const ParameterSpan& all)
+  Parts(const AssemblyPlan& planned, runtime::Runtime& of_run, const ParameterSpan& all,
+        const ParameterSpan& of_base)
       : plan(planned),
         runtime(of_run),
         parameters(all),
+        base(of_base),
         kernels(runtime, *plan.platform, plan.payload),
         format(plan.options, *plan.layout, plan.geometry),
         cache(choose_kept(plan.options, plan.geometry, plan.device_map), plan.geometry) {}
@@ -34,6 +36,7 @@ struct Assembly::Parts {
   AssemblyPlan plan;
   runtime::Runtime& runtime;
   ParameterSpan parameters;
+  ParameterSpan base;
   HostKernels kernels;
   GradientFormat format;
   std::unique_ptr<OffloadMemory> memory;
@@ -91,7 +94,8 @@ Status Assembly::Parts::attach(state::StateStore& store, io::Caching caching) {
     if (!plan.options.streams_parameters()) continue;
     RETURN_IF_ERROR(files.make_unnamed(
         stages::DriveFile::parameters, folder, caching,
-        parameter_file_bytes(plan.geometry, stored->device_map(), device, plan.options)));
+        parameter_file_bytes(plan.geometry, stored->device_map(), device, plan.options) +
+            base_file_bytes(plan.base.get(), device, plan.options)));
   }
   for (csd::CsdDevice* csd : csds) RETURN_IF_ERROR(csd->check_files());
   make_offload(std::move(stored));
@@ -100,9 +104,9 @@ Status Assembly::Parts::attach(state::StateStore& store, io::Caching caching) {
 
 void Assembly::Parts::make_offload(std::unique_ptr<StateVersions> of_state) {
   versions = std::move(of_state);
-  offload = std::make_unique<Offload>(Offload::Parts{runtime, *plan.layout, plan.options, kernels,
-                                                     format, *memory, *bounces, drives, sites,
-                                                     *versions, cache, parameters});
+  offload = std::make_unique<Offload>(
+      Offload::Parts{runtime, *plan.layout, plan.options, kernels, format, *memory, *bounces,
+                     drives, sites, *versions, cache, parameters, plan.base.get(), base});
 }
 
 Assembly::Assembly(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -110,9 +114,9 @@ Assembly::Assembly(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Result<std::unique_ptr<Assembly>> Assembly::take(const AssemblyPlan& plan,
                                                  runtime::Runtime& runtime,
                                                  csd::DeviceFactory& factory,
-                                                 ParameterSpan parameters) {
+                                                 ParameterSpan parameters, ParameterSpan base) {
   std::unique_ptr<Assembly> assembly(
-      new Assembly(std::make_unique<Parts>(plan, runtime, parameters)));
+      new Assembly(std::make_unique<Parts>(plan, runtime, parameters, base)));
   RETURN_IF_ERROR(assembly->parts_->take_memory());
   for (const DeviceId device : all_ids<DeviceId>(plan.geometry.device_count)) {
     RETURN_IF_ERROR(assembly->parts_->make_device(device, factory));

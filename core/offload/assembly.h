@@ -43,12 +43,12 @@ class Assembly {
   Assembly(const Assembly&) = delete;
   Assembly& operator=(const Assembly&) = delete;
 
-  // `parameters`: of the whole model; empty without payload. The factory makes the
-  // devices of method=csd.
+  // `parameters`: of the whole model; empty without payload, and so is `base`, of a plan that has
+  // one. The factory makes the devices of method=csd.
   // Errors: ErrorCode::memory where it does not fit; those of the factory.
   static Result<std::unique_ptr<Assembly>> take(const AssemblyPlan& plan, runtime::Runtime& runtime,
                                                 csd::DeviceFactory& factory,
-                                                ParameterSpan parameters);
+                                                ParameterSpan parameters, ParameterSpan base = {});
 
   // With payload: the state lies in `store`; scratch files are made beside its files.
   Status attach(state::StateStore& store, io::Caching caching);

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "core/offload/buffer_pool.h"
 #include "core/offload/host_kernels.h"
+#include "core/offload/parameter_writing.h"
 #include "core/offload/state_versions.h"
 #include "core/offload/step_update.h"
 #include "storage/state/checksum.h"
@@ -23,59 +24,10 @@ runtime::OperationLabel label_of(stages::Stage stage, SubgroupId subgroup) {
   return label;
 }
 
-std::span<float> floats_of(std::span<std::byte> bounce, std::int64_t count) {
-  return {reinterpret_cast<float*>(bounce.data()), static_cast<std::size_t>(count)};
-}
-
-// The parameters of a bounce buffer's master weights, in their place: 16 bits are written behind
-// what is read.
-void make_in_place(std::span<std::byte> bounce, std::int64_t count, ParameterKind parameters) {
-  if (!has_16_bits(parameters)) return;
-  const Float16Kind kind = float16_kind(parameters);
-  constexpr std::int64_t kTile = 1024;
-  std::array<float, kTile> values;
-  std::array<std::uint16_t, kTile> narrowed;
-  for (std::int64_t first = 0; first < count; first += kTile) {
-    const std::int64_t tile = std::min(kTile, count - first);
-    std::memcpy(values.data(), bounce.data() + first * 4, static_cast<std::size_t>(tile) * 4);
-    optimizer::narrow(values.data(), kind, narrowed.data(), tile);
-    std::memcpy(bounce.data() + first * 2, narrowed.data(), static_cast<std::size_t>(tile) * 2);
-  }
-}
-
 }  // namespace
 
-// The checksums of a subgroup's stretches, of bytes that come one after the other.
-class StretchSums {
- public:
-  explicit StretchSums(std::span<csd::ParameterStretch> stretches) : stretches_(stretches) {}
-
-  void add(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      csd::ParameterStretch& stretch = stretches_[at_];
-      const auto left = static_cast<std::size_t>(stretch.size_bytes - summed_bytes_);
-      const std::size_t count = std::min(left, bytes.size());
-      checksummer_.add(bytes.first(count));
-      summed_bytes_ += static_cast<std::int64_t>(count);
-      bytes = bytes.subspan(count);
-      if (count < left) return;
-      stretch.checksum = checksummer_.digest();
-      checksummer_ = {};
-      summed_bytes_ = 0;
-      at_ += 1;
-    }
-  }
-
- private:
-  std::span<csd::ParameterStretch> stretches_;
-  std::size_t at_ = 0;
-  std::int64_t summed_bytes_ = 0;  // of the stretch
-  state::Checksummer checksummer_;
-};
-
-// Whole pages also of a 16-bit copy.
 std::int64_t InitialState::chunk_elements() const {
-  return round_down(parts_.options.bounce_bytes / 4, kPageBytes / 2);
+  return written_elements(parts_.options.bounce_bytes);
 }
 
 // The parameters of the floats that are in the bounce buffer go to the drive that they are read
@@ -84,20 +36,11 @@ runtime::Task<Status> InitialState::keep_parameters(SubgroupId subgroup, std::in
                                                     std::int64_t count, std::span<std::byte> bounce,
                                                     StretchSums& sums) {
   const ParameterKind kind = parts_.options.parameter_kind;
-  const std::int64_t size_bytes = count * bytes_of(kind);
-  const runtime::Operation make =
-      parts_.kernels.stage(label_of(stages::Stage::parameters_in, subgroup), count,
-                           [bounce, count, kind, size_bytes, &sums] {
-                             make_in_place(bounce, count, kind);
-                             sums.add(bounce.first(static_cast<std::size_t>(size_bytes)));
-                             return ok_status();
-                           });
-  Status made = co_await make;
-  CO_RETURN_IF_ERROR(made);
-  const csd::Drive& drive = *parts_.drives[parts_.versions.device_of(subgroup)];
-  Status written = co_await drive.host_write(
-      {stages::Stage::parameter_write, subgroup},
-      {parts_.parameter_store.offset_bytes(subgroup) + first * bytes_of(kind), bounce, size_bytes});
+  const std::int64_t offset_bytes =
+      parts_.parameter_store.offset_bytes(subgroup) + first * bytes_of(kind);
+  Status written = co_await write_parameters(
+      {parts_.kernels, *parts_.drives[parts_.versions.device_of(subgroup)], subgroup, kind, sums},
+      offset_bytes, count, bounce);
   co_return written;
 }
 

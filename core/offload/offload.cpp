@@ -4,11 +4,11 @@
 #include <optional>
 #include <vector>
 
+#include "core/offload/base_parameters.h"
 #include "core/offload/gradient_store.h"
 #include "core/offload/host_kernels.h"
 #include "core/offload/initial_state.h"
 #include "core/offload/offload_memory.h"
-#include "core/offload/parameter_carrier.h"
 #include "core/offload/state_cache.h"
 #include "core/offload/state_versions.h"
 #include "core/offload/step_gradients.h"
@@ -29,6 +29,16 @@ IdVector<DeviceId, std::vector<SubgroupId>> subgroups_by_device(const StateVersi
   return of_device;
 }
 
+// Each device's, of what is trained.
+IdVector<DeviceId, std::int64_t> parameter_bytes_of(const Offload::Parts& parts) {
+  IdVector<DeviceId, std::int64_t> sizes;
+  for (const DeviceId device : ids_of(parts.drives)) {
+    sizes.push_back(parameter_file_bytes(parts.versions.geometry(), parts.versions.device_map(),
+                                         device, parts.options));
+  }
+  return sizes;
+}
+
 }  // namespace
 
 struct Offload::Rooms {
@@ -41,6 +51,8 @@ struct Offload::Rooms {
   ParameterArrival arrival;
   ParameterStore parameter_store;
   ParameterCarrier carrier;
+  std::optional<BaseParameters> base;
+  std::optional<WithBase> with_base;
   InitialState initial_state;
   SubgroupUpdate subgroups;
   std::unique_ptr<UpdatePipeline> pipeline;
@@ -70,6 +82,12 @@ Offload::Rooms::Rooms(const Parts& parts)
       updates{StepUpdate(parts.runtime, gradients.check_counts()),
               StepUpdate(parts.runtime, gradients.check_counts())},
       tail(parts.runtime) {
+  if (parts.base != nullptr) {
+    base.emplace(BaseParameters::Parts{parts.runtime, *parts.base, parts.options, parts.kernels,
+                                       parts.drives, parts.bounces, parts.base_parameters},
+                 parameter_bytes_of(parts));
+    with_base.emplace(carrier, base->carrier());
+  }
   updates[0].before = &updates[1];
   updates[1].before = &updates[0];
   if (!norm_plan) return;
@@ -82,10 +100,21 @@ Offload::~Offload() = default;
 
 void Offload::end_if(Stops stops) { rooms_->initial_state.end_if(std::move(stops)); }
 ParameterCarrier& Offload::parameters() { return rooms_->carrier; }
+ParameterSource& Offload::source() {
+  if (rooms_->with_base) return *rooms_->with_base;
+  return rooms_->carrier;
+}
+std::int64_t Offload::base_bytes(LayerId layer) const {
+  return rooms_->base ? rooms_->base->layer_bytes(layer) : 0;
+}
 const ParameterArrival& Offload::arrival() const { return rooms_->arrival; }
 StepGradients& Offload::gradients() { return rooms_->gradients; }
 const Speculation& Offload::speculation() const { return rooms_->updates[this_].speculation; }
 StepUpdate& Offload::this_update() { return rooms_->updates[this_]; }
+
+runtime::Task<Status> Offload::write_base(const FillInitial& fill, const Stops& stops) {
+  return rooms_->base->write(fill, stops);
+}
 
 runtime::Task<Status> Offload::load_parameters() { return rooms_->initial_state.load(); }
 

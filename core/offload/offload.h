@@ -14,10 +14,11 @@
 //   state_cache.h      whose state stays in memory between steps
 //   initial_state.h    before the first step
 //   parameter_carrier.h  layers' parameters, to where they are computed with
+//   base_parameters.h  those that are not trained, where they lie on the drives
 //
 // A step, in order (core/train/training_step.cpp):
 //   begin_step(step, ...)   from here on state may be read ahead (prefetch)
-//   parameters().bring(layer)  before the layer's forward, and before its backward
+//   source().bring(layer)   before the layer's forward, and before its backward
 //   gradients().send(layer)    once a layer, from the last to the first
 //   gradients().sent()      all of them are on the drives; norm and overflow are known
 //   update(decision)        every subgroup updated, parameters in place; or all skipped
@@ -53,6 +54,7 @@ struct TrainingPosition;
 
 namespace sluice::offload {
 
+struct BaseCut;
 class BufferPool;
 class GradientFormat;
 class HostKernels;
@@ -60,6 +62,7 @@ class OffloadMemory;
 struct OffloadOptions;
 class ParameterArrival;
 class ParameterCarrier;
+class ParameterSource;
 class Speculation;
 class StateCache;
 class StateVersions;
@@ -81,6 +84,8 @@ class Offload {
     StateVersions& versions;
     StateCache& cache;
     ParameterSpan parameters;  // empty: no payload
+    const BaseCut* base = nullptr;
+    ParameterSpan base_parameters = {};
   };
   explicit Offload(const Parts& parts);
   ~Offload();
@@ -92,6 +97,8 @@ class Offload {
   runtime::Task<Status> create_state(const FillInitial& fill,
                                      const state::TrainingPosition& position);
   runtime::Task<Status> load_parameters();
+  // Where a base lies on the drives: all of it to them, before anything is brought.
+  runtime::Task<Status> write_base(const FillInitial& fill, const Stops& stops);
 
   // `loss_scale`: that of the gradients to come. `ahead`: what the decision will nearly surely be,
   // with overlap=exact, which is used right after a commit; or, with overlap=local always, what the
@@ -99,6 +106,10 @@ class Offload {
   void begin_step(std::int32_t step, double loss_scale, const UpdateAhead& ahead = {});
   // Brings the layers' parameters of the last update.
   ParameterCarrier& parameters();
+  // The same with the layers' base weights, where these lie on the drives.
+  ParameterSource& source();
+  // Those of a layer that come so.
+  std::int64_t base_bytes(LayerId layer) const;
   const ParameterArrival& arrival() const;
   // Those of the step that has begun.
   StepGradients& gradients();

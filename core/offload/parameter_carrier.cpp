@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/units.h"
+#include "core/csd/drive.h"
 #include "core/offload/host_kernels.h"
 #include "core/offload/offload_options.h"
 #include "storage/state/checksum.h"
@@ -150,10 +151,10 @@ runtime::Task<Status> ParameterCarrier::read(LayerId layer, const ParameterStore
   const DeviceId device = device_of(piece.subgroup);
   Result<runtime::Pool::Lease> reader =
       co_await readers_[static_cast<std::size_t>(index_of(device))].acquire(
-          waiting_for("the parameters before them to be read", device, piece.subgroup));
+          waiting_for("the parameters before them to be read", device, named(piece.subgroup)));
   CO_RETURN_IF_ERROR(reader);
   Result<runtime::Pool::Lease> bounce = co_await parts_.bounces.acquire(
-      waiting_for("a bounce buffer for parameters", device, piece.subgroup));
+      waiting_for("a bounce buffer for parameters", device, named(piece.subgroup)));
   CO_RETURN_IF_ERROR(bounce);
   const std::span<std::byte> bytes = parts_.bounces.bytes(*bounce);
   Status moved = co_await transfer(layer, piece, bytes);
@@ -171,7 +172,7 @@ runtime::Operation ParameterCarrier::transfer(LayerId layer, const ParameterStor
       parts_.store.stretches(piece.subgroup)[static_cast<std::size_t>(piece.stretch)];
   const std::int64_t before_bytes = stretch.offset_bytes % kPageBytes;
   runtime::Operation operation = parts_.drives[device_of(piece.subgroup)]->host_read(
-      {.stage = Stage::parameter_read, .subgroup = piece.subgroup, .layer = layer},
+      {.stage = Stage::parameter_read, .subgroup = named(piece.subgroup), .layer = layer},
       {parts_.store.offset_bytes(piece.subgroup) + stretch.offset_bytes - before_bytes, bounce,
        before_bytes + stretch.size_bytes});
   operation.label.size_bytes -= before_bytes;
@@ -185,7 +186,7 @@ runtime::Operation ParameterCarrier::taking(LayerId layer, const ParameterStore:
       parts_.store.stretches(piece.subgroup)[static_cast<std::size_t>(piece.stretch)];
   runtime::OperationLabel label;
   label.stage = Stage::parameter_check;
-  label.subgroup = piece.subgroup;
+  label.subgroup = named(piece.subgroup);
   label.layer = layer;
   return parts_.kernels.stage(label, stretch.size_bytes / kRatedBytes,
                               [this, layer, &piece, bounce] { return take(layer, piece, bounce); });
@@ -206,12 +207,15 @@ Status ParameterCarrier::take(LayerId layer, const ParameterStore::Piece& piece,
   }
   const io::File* const file =
       parts_.drives[device_of(piece.subgroup)]->files().find(stages::DriveFile::parameters);
-  return make_error(ErrorCode::corrupt,
-                    "the parameters of layer {} ({}), subgroup {}: the {} bytes at offset {} of {} "
-                    "are not what was written there",
-                    index_of(layer), parts_.layout.layer(layer).name, index_of(piece.subgroup),
-                    stretch.size_bytes,
-                    parts_.store.offset_bytes(piece.subgroup) + stretch.offset_bytes, file->path());
+  return make_error(
+      ErrorCode::corrupt,
+      "the {} of layer {} ({}){}: the {} bytes at offset {} of {} are not what was "
+      "written there",
+      parts_.of == Of::base ? "base weights" : "parameters", index_of(layer),
+      parts_.layout.layer(layer).name,
+      parts_.of == Of::base ? "" : fmt::format(", subgroup {}", index_of(piece.subgroup)),
+      stretch.size_bytes, parts_.store.offset_bytes(piece.subgroup) + stretch.offset_bytes,
+      file->path());
 }
 
 }  // namespace sluice::offload

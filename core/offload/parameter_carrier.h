@@ -17,7 +17,8 @@
 #include "core/offload/parameter_pages.h"
 #include "core/offload/parameter_source.h"
 #include "core/offload/parameter_store.h"
-#include "core/offload/update_site.h"
+#include "core/offload/update_sites.h"
+#include "core/runtime/operation.h"
 
 namespace sluice::offload {
 
@@ -25,6 +26,8 @@ class HostKernels;
 
 class ParameterCarrier final : public ParameterSource {
  public:
+  // No subgroup of the state has any of a base.
+  enum class Of : std::uint8_t { trained, base };
   struct Parts {  // all outlive the carrier
     runtime::Runtime& runtime;
     const model::FlatLayout& layout;
@@ -36,6 +39,7 @@ class ParameterCarrier final : public ParameterSource {
     ParameterStore& store;
     ParameterArrival& arrival;
     ParameterSpan parameters;  // empty: no payload
+    Of of = Of::trained;
   };
   explicit ParameterCarrier(const Parts& parts);
 
@@ -80,6 +84,10 @@ class ParameterCarrier final : public ParameterSource {
                             std::span<std::byte> bounce);
   Status take(LayerId layer, const ParameterStore::Piece& piece,
               std::span<const std::byte> bounce) const;
+  // In the record.
+  SubgroupId named(SubgroupId subgroup) const {
+    return parts_.of == Of::trained ? subgroup : kNoSubgroup;
+  }
   DeviceId device_of(SubgroupId subgroup) const {
     return parts_.device_map[static_cast<std::size_t>(index_of(subgroup))];
   }

@@ -51,14 +51,33 @@ std::int64_t parameter_file_bytes(const state::Geometry& geometry,
   return size_bytes;
 }
 
+BaseCut cut_base(model::FlatLayout layout, const std::vector<double>& device_shares,
+                 const OffloadOptions& options) {
+  BaseCut cut;
+  cut.geometry.parameter_count = layout.parameter_count;
+  cut.geometry.subgroup_elements = options.bounce_bytes / bytes_of(options.parameter_kind);
+  cut.geometry.variable_count = 1;
+  cut.geometry.device_count = static_cast<std::int32_t>(device_shares.size());
+  cut.device_map = state::make_device_map(cut.geometry.subgroup_count(), device_shares);
+  cut.layout = std::move(layout);
+  return cut;
+}
+
+std::int64_t base_file_bytes(const BaseCut* base, DeviceId device, const OffloadOptions& options) {
+  if (base == nullptr) return 0;
+  return parameter_file_bytes(base->geometry, base->device_map, device, options);
+}
+
 ParameterStore::ParameterStore(const model::FlatLayout& layout, const state::Geometry& geometry,
-                               const state::DeviceMap& device_map, const OffloadOptions& options)
+                               const state::DeviceMap& device_map, const OffloadOptions& options,
+                               const IdVector<DeviceId, std::int64_t>& begin_bytes)
     : element_bytes_(bytes_of(options.parameter_kind)),
       offset_bytes_(geometry.subgroup_count()),
       stretches_(geometry.subgroup_count()),
       pieces_(layout.layer_count()) {
   if (!options.streams_parameters()) return;
   IdVector<DeviceId, std::int64_t> used_bytes(geometry.device_count);
+  if (begin_bytes.count() > 0) used_bytes = begin_bytes;
   for (const SubgroupId subgroup : ids_of(offset_bytes_)) {
     std::int64_t& used = used_bytes[device_map[static_cast<std::size_t>(index_of(subgroup))]];
     offset_bytes_[subgroup] = used;

@@ -14,6 +14,7 @@
 #include "base/ids.h"
 #include "core/csd/update_task.h"
 #include "core/model/flat_layout.h"
+#include "core/offload/base_cut.h"
 #include "core/offload/offload_options.h"
 #include "storage/state/state_layout.h"
 
@@ -37,6 +38,12 @@ std::int64_t parameter_file_bytes(const state::Geometry& geometry,
                                   const state::DeviceMap& device_map, DeviceId device,
                                   const OffloadOptions& options);
 
+// `device_shares`: as state::make_device_map() has them, one a device.
+BaseCut cut_base(model::FlatLayout layout, const std::vector<double>& device_shares,
+                 const OffloadOptions& options);
+// Bytes of a device's file behind those of the trained parameters; null: 0.
+std::int64_t base_file_bytes(const BaseCut* base, DeviceId device, const OffloadOptions& options);
+
 class ParameterStore {
  public:
   // The read of one transfer: a stretch of one subgroup's parameters, of one layer.
@@ -45,8 +52,10 @@ class ParameterStore {
     std::int32_t stretch = 0;        // of the subgroup
     std::int64_t first_element = 0;  // in the flat array
   };
+  // `begin_bytes`: where they begin in each device's file; empty: at its front.
   ParameterStore(const model::FlatLayout& layout, const state::Geometry& geometry,
-                 const state::DeviceMap& device_map, const OffloadOptions& options);
+                 const state::DeviceMap& device_map, const OffloadOptions& options,
+                 const IdVector<DeviceId, std::int64_t>& begin_bytes = {});
 
   // Where the subgroup's parameters begin in its device's file.
   std::int64_t offset_bytes(SubgroupId subgroup) const { return offset_bytes_[subgroup]; }

@@ -56,7 +56,8 @@ IdVector<DeviceId, DriveNeed> drive_needs(const RunPlan& plan) {
         {state::device_file_bytes(plan.geometry, subgroup_count),
          offload::gradient_file_bytes(format, plan.device_map, id, plan.options),
          activation_bytes[id],
-         offload::parameter_file_bytes(plan.geometry, plan.device_map, id, plan.options)});
+         offload::parameter_file_bytes(plan.geometry, plan.device_map, id, plan.options) +
+             offload::base_file_bytes(plan.base.get(), id, plan.options)});
   }
   return needs;
 }

@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "core/offload/base_cut.h"
 #include "core/plan/drive_room.h"
 
 namespace sluice::plan {
@@ -48,8 +49,12 @@ bool needs_new_offload(const RunPlan& from, const RunPlan& to) {
   const auto lanes = [](const RunPlan& plan) {
     return std::tuple(plan.config.storage.io_bytes, plan.config.storage.queue_depth);
   };
+  const auto base_map = [](const RunPlan& plan) {
+    return plan.base ? plan.base->device_map : state::DeviceMap();
+  };
   return with_prefetch_of_other != to.options || from.device_map != to.device_map ||
-         lanes(from) != lanes(to) || moves_other_activations(from.config, to.config);
+         base_map(from) != base_map(to) || lanes(from) != lanes(to) ||
+         moves_other_activations(from.config, to.config);
 }
 
 }  // namespace sluice::plan

@@ -143,8 +143,10 @@ ModelMemory model_memory(const model::ModelFactory& factory, const RunPlan& run)
   return memory;
 }
 
+namespace {
+
 // Beside a gathered layer there are the next one and the embedding's tables.
-MemoryItems parameter_items(const RunPlan& run) {
+MemoryItems trained_items(const RunPlan& run) {
   if (run.share.is_gathered()) {
     offload::OffloadOptions options;
     options.parameter_kind = run.options.parameter_kind;
@@ -157,6 +159,23 @@ MemoryItems parameter_items(const RunPlan& run) {
   const std::int64_t size_bytes = offload::parameter_memory_bytes(run.layout, run.options);
   return {{"parameters", streams ? 0 : size_bytes},
           {"window of parameters (parameter_tier)", streams ? size_bytes : 0}};
+}
+
+MemoryItem base_item(const RunPlan& run) {
+  if (run.base) {
+    return {"window of base weights (parameter_tier)",
+            offload::plan_parameter_window(run.base->layout, run.options).total_bytes()};
+  }
+  const std::int64_t count = run.shape.has_adapters() ? run.shape.base_layout().parameter_count : 0;
+  return {"base weights (lora_rank)", count * bytes_of(run.options.parameter_kind)};
+}
+
+}  // namespace
+
+MemoryItems parameter_items(const RunPlan& run) {
+  MemoryItems items = trained_items(run);
+  items.push_back(base_item(run));
+  return items;
 }
 
 MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model, const MemoryCap& cap) {

@@ -10,7 +10,10 @@ model::ModelOptions model_options(const settings::RunConfig& config) {
           .activation_buffer_bytes = config.arithmetic.activation_buffer_bytes,
           .compute = config.arithmetic.precision,
           .thread_count = static_cast<int>(config.resources.threads),
-          .documents = config.objective.documents};
+          .base_comes_by_layer =
+              config.lora.rank > 0 && config.offload.parameters == offload::ParameterTier::storage,
+          .documents = config.objective.documents,
+          .ranks_add_gradients = config.batch.rank_count > 1};
 }
 
 model::LoraChoice lora_choice(const settings::RunConfig& config) {

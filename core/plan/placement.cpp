@@ -20,6 +20,17 @@ std::string parameters_text(const RunPlan& plan) {
                      format_bytes(offload::parameter_memory_bytes(plan.layout, plan.options)));
 }
 
+// Nothing without adapters.
+std::string base_text(const RunPlan& plan) {
+  if (!plan.shape.has_adapters()) return "";
+  const std::string all = format_bytes(plan.shape.base_layout().parameter_count *
+                                       bytes_of(plan.options.parameter_kind));
+  if (!plan.base) return "; base weights: host memory, " + all;
+  return fmt::format(
+      "; base weights: drives, {}, at most {} of them in host memory", all,
+      format_bytes(offload::parameter_memory_bytes(plan.base->layout, plan.options)));
+}
+
 std::string gradients_text(const RunPlan& plan) {
   const bool is_in_memory = plan.options.gradient_tier == offload::GradientTier::memory;
   const std::string kept = plan.options.is_sparse()
@@ -55,8 +66,8 @@ std::string activations_text(const RunPlan& plan) {
 }  // namespace
 
 std::string placement_text(const RunPlan& plan) {
-  return fmt::format("parameters: {}; gradients: {}; optimizer state: {}; activations: {}",
-                     parameters_text(plan), gradients_text(plan), state_text(plan),
+  return fmt::format("parameters: {}{}; gradients: {}; optimizer state: {}; activations: {}",
+                     parameters_text(plan), base_text(plan), gradients_text(plan), state_text(plan),
                      activations_text(plan));
 }
 

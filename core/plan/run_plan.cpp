@@ -87,8 +87,8 @@ Status require_engines(const platform::Platform& platform, offload::Method metho
   return ok_status();
 }
 
-Status check_parameter_buffer(const RunPlan& plan) {
-  const offload::ParameterWindow window = offload::plan_parameter_window(plan.layout, plan.options);
+Status check_parameter_buffer(const RunPlan& plan, const model::FlatLayout& layout) {
+  const offload::ParameterWindow window = offload::plan_parameter_window(layout, plan.options);
   const std::int64_t asked_bytes = plan.options.parameter_buffer_bytes;
   if (!plan.options.streams_parameters() || asked_bytes == 0 ||
       asked_bytes >= window.widest_bytes) {
@@ -144,6 +144,7 @@ offload::AssemblyPlan assembly_plan(const RunPlan& plan, csd::Payload payload) {
   assembly.layout = &plan.share.state;
   assembly.geometry = plan.geometry;
   assembly.device_map = plan.device_map;
+  assembly.base = plan.base;
   assembly.drive.inflight_bytes = plan.config.storage.io_bytes * plan.config.storage.queue_depth;
   for (const platform::Device& device : plan.platform.devices) {
     assembly.device_memory_bytes.push_back(plan.device_budget_bytes(device));
@@ -188,7 +189,8 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   chosen.shards.gradients = platform::scope_text(plan.share.triple.gradients);
   chosen.shards.state = platform::scope_text(plan.share.triple.state);
   RETURN_IF_ERROR(set_knobs(plan, chosen));
-  RETURN_IF_ERROR(check_parameter_buffer(plan));
+  RETURN_IF_ERROR(check_parameter_buffer(plan, plan.layout));
+  if (plan.base) RETURN_IF_ERROR(check_parameter_buffer(plan, plan.base->layout));
   return plan;
 }
 
@@ -234,6 +236,10 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   plan.config = config;
   plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
   plan.options = options_of(config, plan.share.is_sharded());
+  plan.base = nullptr;
+  if (plan.shape.has_adapters() && plan.options.streams_parameters())
+    plan.base = std::make_shared<const offload::BaseCut>(
+        offload::cut_base(plan.shape.base_layout(), shares, plan.options));
   if (plan.is_of_tensors()) {
     plan.options.gradient_kind = optimizer::GradientKind::fp32;
     plan.layer_costs.assign(plan.layout.layers.size(), LayerCost());

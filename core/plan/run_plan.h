@@ -6,6 +6,7 @@
 // Thread contract: plain data and free functions.
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "core/activation/activation_plan.h"
@@ -22,7 +23,8 @@ enum class Payload : std::uint8_t;
 }
 namespace sluice::offload {
 struct AssemblyPlan;
-}
+struct BaseCut;
+}  // namespace sluice::offload
 
 namespace sluice::plan {
 
@@ -35,6 +37,7 @@ struct RunPlan {
   state::Geometry geometry;     // of the state that is
   state::DeviceMap device_map;  // where the next version of each subgroup goes
   offload::OffloadOptions options;
+  std::shared_ptr<const offload::BaseCut> base;  // of adapters, where it lies on the drives
   std::vector<LayerCost> layer_costs;
   activation::ActivationPlan activations;  // what of them leaves memory in a step
 

@@ -74,9 +74,10 @@ Status OpenRun::take_offload() {
     };
   }
   const shard::Stretch owned = plan().share.owned();
-  ASSIGN_OR_RETURN(assembly_,
-                   offload::Assembly::take(assembly, runtime(), *request_->devices,
-                                           parameter_part().subspan(owned.first, owned.count)));
+  ASSIGN_OR_RETURN(
+      assembly_,
+      offload::Assembly::take(assembly, runtime(), *request_->devices,
+                              parameter_part().subspan(owned.first, owned.count), request_->base));
   clock_->register_buffers(assembly_->transfer_regions());
   return ok_status();
 }
@@ -135,6 +136,7 @@ void OpenRun::set_plan(const plan::PlannedKnobs& planned) {
   plan.config = planned.run.config;
   plan.options = planned.run.options;
   plan.device_map = planned.run.device_map;
+  plan.base = planned.run.base;
   plan.activations = planned.run.activations;
   plan.layer_costs = planned.run.layer_costs;
   request_->memory.model = planned.model;

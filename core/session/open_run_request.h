@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/parameter_span.h"
 #include "core/plan/run_plan.h"
 #include "core/session/recipe_history.h"
 #include "core/session/run_memory.h"
@@ -32,6 +33,8 @@ namespace sluice::session {
 struct OpenRunRequest {
   plan::RunPlan plan;
   RunMemory memory;
+  // Addresses of the plan's base, which is there by layer (BaseCut); they outlive the run.
+  ParameterSpan base = {};
   // The recipe that the state to go on with was made with (RunState).
   std::optional<RecipeHistory> history = {};
   std::shared_ptr<io::PinnedMemory> pinned_memory;  // null: plain memory

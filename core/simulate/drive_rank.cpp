@@ -5,6 +5,7 @@
 
 #include "core/model/architecture.h"
 #include "core/model/kept_bytes.h"
+#include "core/offload/base_cut.h"
 #include "core/offload/offload_memory.h"
 #include "core/plan/memory_plan.h"
 #include "core/plan/run_plan.h"
@@ -73,15 +74,22 @@ std::int64_t activation_bytes(const plan::RunPlan& plan) {
   return plan.activations.micro_step_count * kept_bytes + widest_bytes + on_their_way;
 }
 
-// An accelerator behind a link has two layers at a time, and the tables; the rest is in host
-// memory, whose cap the simulation checks.
+// The tables, and two layers at a time.
+std::int64_t elements_at_a_time(const model::FlatLayout& layout) {
+  return layout.layers.front().count + 2 * layout.largest_after_first();
+}
+
+// An accelerator has all of a base, or as much of it as of what is trained.
+std::int64_t base_elements(const plan::RunPlan& plan) {
+  if (plan.base) return elements_at_a_time(plan.base->layout);
+  return plan.shape.has_adapters() ? plan.shape.base_layout().parameter_count : 0;
+}
+
+// What an accelerator behind a link does not have is in host memory, whose cap the simulation
+// checks.
 void put_parameters_on_accelerator(const plan::RunPlan& plan, shard::RankMemory& memory) {
-  std::int64_t largest = 0;
-  for (std::size_t l = 1; l < plan.layout.layers.size(); ++l) {
-    largest = std::max(largest, plan.layout.layers[l].count);
-  }
-  memory.parameter_bytes =
-      bytes_of(plan.options.parameter_kind) * (plan.layout.layers.front().count + 2 * largest);
+  memory.parameter_bytes = bytes_of(plan.options.parameter_kind) *
+                           (elements_at_a_time(plan.layout) + base_elements(plan));
   memory.gradient_bytes =
       2 * plan.layout.largest_layer_elements() * optimizer::bytes_of(plan.options.gradient_kind);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/offload/base_cut.h"
+#include "core/offload/parameter_pages.h"
 #include "core/optimizer/gradient_stats.h"
 #include "core/plan/run_plan.h"
 #include "core/weights/checkpoint.h"
@@ -55,6 +57,14 @@ Result<BaseWeights> BaseWeights::read(const weights::Checkpoint& base, const pla
     optimizer::put_parameters(piece.data(), weights.span().subspan(first, size));
   }
   return weights;
+}
+
+Result<BaseWeights> BaseWeights::by_layer(const plan::RunPlan& plan) {
+  const std::int64_t count = plan.base->layout.parameter_count;
+  const ParameterKind kind = plan.config.arithmetic.precision;
+  ASSIGN_OR_RETURN(io::PageAlignedBuffer addresses,
+                   offload::map_parameters(count * bytes_of(kind)));
+  return BaseWeights(std::move(addresses), count, kind);
 }
 
 }  // namespace sluice::train

@@ -1,6 +1,7 @@
 #pragma once
 // The weights of the model that adapters are trained on (docs/lora.md): read from its folder when a
-// run begins and when it goes on, kept in memory, and never changed.
+// run begins and when it goes on, kept in memory, or brought by layer
+// from the drives, and never changed.
 //
 // Thread contract: immutable after read(); the thread that reads is the schedule's.
 
@@ -33,6 +34,9 @@ class BaseWeights {
   // Rounded to 16 bits as master weights are, or fp32.
   static Result<BaseWeights> read(const weights::Checkpoint& base, const plan::RunPlan& plan,
                                   const Stops& stops);
+
+  // Addresses for weights that come by layer from the drives.
+  static Result<BaseWeights> by_layer(const plan::RunPlan& plan);
 
   // In the order of ModelShape::base_layout().
   ParameterSpan span() { return {memory_.bytes().data(), count_, kind_}; }

@@ -64,7 +64,8 @@ runtime::Task<Status> LayerTraffic::bring(LayerId layer) {
                    .direction = Direction::write,
                    .layer = layer,
                    .size_bytes = context_.layout.layer(layer).count *
-                                 bytes_of(context_.offload.options().parameter_kind),
+                                     bytes_of(context_.offload.options().parameter_kind) +
+                                 context_.offload.base_bytes(layer),
                    .among_peers = AmongPeers::all,
                    .work = {.kind = DeviceWork::Kind::layer_in, .layer = layer}};
   Status there = co_await moves_.in_parts(whole);

@@ -8,7 +8,7 @@ namespace sluice::train {
 
 offload::ParameterSource& StepContext::parameters() const {
   if (shards != nullptr) return *shards;
-  return offload.parameters();
+  return offload.source();
 }
 
 }  // namespace sluice::train

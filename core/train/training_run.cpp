@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/offload/offload.h"
 #include "core/plan/knob_change.h"
 #include "core/plan/model_options.h"
 #include "core/runtime/recording.h"
@@ -15,6 +16,7 @@
 #include "core/train/run_start.h"
 #include "core/train/step_parts.h"
 #include "core/train/training_recipe.h"
+#include "core/weights/checkpoint.h"
 #include "core/weights/kept_model.h"
 
 namespace sluice::train {
@@ -38,6 +40,7 @@ Result<std::unique_ptr<TrainingRun>> TrainingRun::open(const Request& request) {
     request.on_plan(planned.memory.host);
     if (planned.memory.accelerator) request.on_plan(*planned.memory.accelerator);
   }
+  RETURN_IF_ERROR(run->take_base_by_layer(planned));
   ASSIGN_OR_RETURN(run->session_, OpenRun::open(std::move(planned)));
   RETURN_IF_ERROR(run->open_text());  // from here on files are written
   RETURN_IF_ERROR(run->open_state(request.start));
@@ -150,11 +153,8 @@ Status TrainingRun::open_model(const model::ModelFactory& factory) {
     ASSIGN_OR_RETURN(shard_groups_, ranks_->make_shard_groups(plan().share));
   }
   model::ModelOptions options = plan::model_options(config());
-  if (origin_.base != nullptr) {
-    ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::read(*origin_.base, plan(), stops_));
-    base_ = std::make_unique<BaseWeights>(std::move(base));
-    options.base = base_->span();
-  }
+  RETURN_IF_ERROR(read_base());
+  if (base_ != nullptr) options.base = base_->span();
   ASSIGN_OR_RETURN(built_, factory.make(plan().shape, options, session_->parameters()));
   runtime::RecordingSink* const recording = session_->clock().recording();
   if (recording != nullptr && built_.device != nullptr) {
@@ -162,6 +162,29 @@ Status TrainingRun::open_model(const model::ModelFactory& factory) {
         [device = built_.device.get()] { return device->memory_use().now_bytes; });
   }
   return ok_status();
+}
+
+Status TrainingRun::take_base_by_layer(OpenRunRequest& planned) {
+  if (!planned.plan.base) return ok_status();
+  ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::by_layer(planned.plan));
+  base_ = std::make_unique<BaseWeights>(std::move(base));
+  planned.base = base_->span();
+  return ok_status();
+}
+
+Status TrainingRun::read_base() {
+  if (origin_.base == nullptr || base_ != nullptr) return ok_status();
+  ASSIGN_OR_RETURN(BaseWeights base, BaseWeights::read(*origin_.base, plan(), stops_));
+  base_ = std::make_unique<BaseWeights>(std::move(base));
+  return ok_status();
+}
+
+Status TrainingRun::write_base() {
+  if (!plan().base) return ok_status();
+  const offload::FillInitial fill = [&base = *origin_.base](
+                                        std::int32_t /*variable*/, std::int64_t first,
+                                        std::span<float> out) { return base.fill(first, out); };
+  return session_->runtime().run(session_->offload().write_base(fill, stops_));
 }
 
 Status TrainingRun::make_step_parts() {
@@ -200,11 +223,13 @@ Status TrainingRun::prepare(StartFrom start) {
         step_->residual(), origin_.resharded.drops_residual ? origin_.resharded.from : ""));
     RETURN_IF_ERROR(state.go_on_with_recipe(recipe_, ranks_ == nullptr || ranks_->is_first()));
     RETURN_IF_ERROR(session_->load_parameters(stops_));
+    RETURN_IF_ERROR(write_base());
     return step_->share_parameters();
   }
   state::TrainingPosition position = first_position(config());
   position.optimizer_step = origin_.optimizer_step();
   RETURN_IF_ERROR(session_->begin(recipe_, origin_.fill(plan()), position, stops_));
+  RETURN_IF_ERROR(write_base());
   return step_->share_parameters();
 }
 
@@ -235,6 +260,7 @@ Status TrainingRun::apply(const plan::PlannedKnobs& planned) {
                               : ok_status();
   };
   RETURN_IF_ERROR(session_->apply(planned, choose_activations));
+  RETURN_IF_ERROR(write_base());
   return make_step_parts();
 }
 

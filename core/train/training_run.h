@@ -97,6 +97,9 @@ class TrainingRun final : public session::Tunable {
   Status open_state(session::StartFrom start);
   Status go_on_with_state();
   Status open_model(const model::ModelFactory& factory);
+  Status take_base_by_layer(session::OpenRunRequest& planned);
+  Status read_base();
+  Status write_base();
   Status make_step_parts();
 
   Stops stops_;

@@ -125,8 +125,9 @@ Result<AdapterConfig> config_of(ConfigFields& fields, model::Family family) {
 
 std::string adapter_config_text(const model::ModelShape& shape, const std::string& base) {
   const bool is_causal = model::architecture_of(shape).is_causal;
+  const char* const task = shape.has_decoder() ? "SEQ_2_SEQ_LM" : "CAUSAL_LM";
   const json config = {{"peft_type", "LORA"},
-                       {"task_type", is_causal ? json("CAUSAL_LM") : json(nullptr)},
+                       {"task_type", is_causal || shape.has_decoder() ? json(task) : json(nullptr)},
                        {"base_model_name_or_path", base},
                        {"r", shape.lora.rank},
                        {"lora_alpha", number_of(shape.lora.alpha)},

@@ -6,8 +6,10 @@ import json
 import shutil
 import sys
 
+from family_models import T5_MODEL
 from hugging_face import make_llama, read_safetensors
-from sluice_run import main, require, require_equal, require_words, sluice, test
+from launched import Launched, mpirun
+from sluice_run import database, main, require, require_equal, require_words, sluice, test
 
 COMMON = {"model": "base", "lora_rank": 4, "sequence": 32}
 # q_proj [32, 32] and v_proj [16, 32] of two blocks.
@@ -49,6 +51,27 @@ def adapters_learn_the_same_numbers_whatever_moves_them(place):
     require(losses[0] > losses[-1], f"nothing was learnt: {losses}")
 
 
+# One window a rank and step, as two micro-batches of one have them.
+RANKS = {**COMMON, "lora_rank": 40, "lora_targets": "all-linear", "batch": 1, "threads": 1}
+SHARDINGS = [(), ("1x1", "1x1", "2x1"), ("1x1", "2x1", "2x1"), ("2x1", "2x1", "2x1")]
+
+
+@test
+def ranks_and_their_shards_learn_what_one_rank_does(place):
+    make_llama(place / "base")
+    alone = numbers(place.train("--json", "--steps", 3, output="alone", grad_accum_steps=2,
+                                **RANKS))
+    names = ("shard_parameters", "shard_gradients", "shard_state")
+    for index, scopes in enumerate(SHARDINGS):
+        shards = dict(zip(names, scopes, strict=False))
+        more = {"mesh": "2x1", **shards} if shards else {"parameter_tier": "storage"}
+        if index == 3:
+            more["device"] = "soft"
+        found = Launched(place, [*mpirun(), "-n", "2"], "--json", "--steps", "3",
+                         output=place / f"ranks{index}", **RANKS, **more).json()
+        require_equal((found["losses"], found["state_digest"]), alone, f"two ranks, {more}")
+
+
 @test
 def an_adapter_in_pieces_gives_the_numbers_of_one_run(place):
     make_llama(place / "base")
@@ -60,6 +83,75 @@ def an_adapter_in_pieces_gives_the_numbers_of_one_run(place):
         rest, digest = numbers(place.train("--json", "--resume", "--steps", 4, output=name,
                                            activations="recompute", device="soft", **common))
         require_equal((first + rest, digest), whole, f"{name}: two steps and two more")
+
+
+# What a step moves of the model of hugging_face.make_llama(), in bf16.
+BLOCK_BYTES = 2 * (2 * 32 + 2 * 32 * 32 + 2 * 16 * 32 + 3 * 48 * 32)
+BASE_BYTES = 2 * (2 * 256 * 32 + 32) + 2 * BLOCK_BYTES
+
+
+@test
+def a_base_on_the_drives_is_written_once_and_read_in_each_pass(place):
+    make_llama(place / "base")
+    before = (place / "base/model.safetensors").read_bytes()
+    steps = 3
+    place.train("--steps", steps, device="soft", parameter_tier="storage", **COMMON).done()
+    with database(place / "out/run.db") as db:
+        found = {name: size for name, size in db.execute(
+            "SELECT s.value, sum(span.bytes) FROM span JOIN string s ON s.id = span.name_id "
+            "WHERE subgroup_id IS NULL GROUP BY s.value")}
+    # Forward leaves the head and the upper block in the window, and the embedding stays; the
+    # validation behind the last step goes forward once more.
+    require_equal(found["parameter_read"], steps * (BASE_BYTES + BLOCK_BYTES) + BASE_BYTES,
+                  "bytes read")
+    require_equal(found["layer_in"], (2 * steps + 1) * (BASE_BYTES + 2 * ADAPTER_PARAMETERS),
+                  "bytes to the accelerator")
+    require(found.get("parameter_write", BASE_BYTES) == BASE_BYTES, f"written: {found}")
+    require_equal((place / "base/model.safetensors").read_bytes(), before, "the base's file")
+    require_equal([str(path) for path in place.path.rglob("parameters.slc")], [], "files left")
+
+
+@test
+def a_base_on_the_drives_is_there_after_a_change_of_knobs_and_a_resume(place):
+    make_llama(place / "base")
+    common = {**COMMON, "lora_targets": "layers.1.*", "sample_tokens": 8}
+    whole = place.train("--json", "--steps", 4, output="whole", **common).json()
+    common = {**common, "parameter_tier": "storage", "output": "out"}
+    first = place.train("--json", "--steps", 3, "--at", "1:method=host", "--at",
+                        "2:device_map=1,3", **common).json()
+    rest = place.train("--json", "--resume", "--steps", 4, **common).json()
+    require_equal((first["losses"] + rest["losses"], rest["state_digest"], rest["sample"]),
+                  (whole["losses"], whole["state_digest"], whole["sample"]), "in two pieces")
+
+
+@test
+def a_t5_has_adapters_in_both_stacks_and_merges(place):
+    (place / "t5.toml").write_text(T5_MODEL.replace("dropout = 0.1\n", ""))
+    common = {"sequence": 32, "sentinel_token": 299, "precision": "fp32"}
+    place.train("--steps", 1, model="t5.toml", output="first", **common).done()
+    sluice("weights", "export", place / "first", "-o", place / "base").done()
+    common = {**common, "lora_rank": 4, "model": "base"}
+    found = []
+    for index, way in enumerate((WAYS[0], {**WAYS[6], "activations": "recompute"})):
+        found.append(numbers(place.train("--json", "--steps", 3, output=f"way{index}",
+                                         **{**common, **way})))
+        require_equal(found[-1], found[0], f"{way}, beside {WAYS[0]}")
+    sluice("weights", "export", place / "way0", "-o", place / "adapter").done()
+    config = json.loads((place / "adapter/adapter_config.json").read_text())
+    require_equal((config["task_type"], sorted(config["target_modules"])),
+                  ("SEQ_2_SEQ_LM", ["q", "v"]), "the configuration")
+    # q and v of an encoder's block, of two decoder's blocks, and of their cross attention.
+    tensors = read_safetensors(place / "adapter")
+    require_equal(len(tensors), 2 * 2 * (1 + 2 + 2), "tensors")
+    require("base_model.model.decoder.block.1.layer.1.EncDecAttention.v.lora_A.weight" in tensors,
+            f"names: {sorted(tensors)}")
+    sluice("weights", "export", place / "way0", "-o", place / "whole", "--merged").done()
+    beside = place.train("--json", "--steps", 1, output="beside", lora_adapter="adapter",
+                         **common).json()["losses"][0]
+    require(abs(beside - found[0][0][0]) > 1e-3, f"the adapters add nothing: {beside}")
+    merged = place.train("--json", "--steps", 1, output="merged",
+                         **{**common, "model": "whole", "lora_rank": 0}).json()["losses"][0]
+    require(abs(merged - beside) < 1e-5 * beside, f"merged {merged}, beside {beside}")
 
 
 @test

@@ -32,7 +32,8 @@ def ranks_have_the_losses_of_one_with_as_many_micro_batches_and_the_same_bits_ag
     plain = one_rank(place)
     found = [launched(place, "--json", output=f"again{i}", **more).json()
              for i, more in enumerate(({}, {"method": "host", "devices": 1},
-                                       {"overlap": "exact", "activations": "offload"}))]
+                                       {"overlap": "exact", "activations": "offload",
+                                        "device": "soft"}))]
     # A table that embedding and head share is summed by rank first, and by micro-batch first with
     # one rank; the rest is the same to the bit (core_train_test).
     require(near(found[0]["losses"], plain["losses"]),

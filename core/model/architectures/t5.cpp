@@ -289,6 +289,8 @@ const Architecture kT5 = {
     .block_name = "encoder.block",
     .is_causal = false,
     .is_trainable = true,
+    .lora_targets = "q,v",
+    .source_modules = "EncDecAttention.k,EncDecAttention.v",
     .output_table = OutputTable::own_unless_tied,
     .positions = Positions::any,
     .embedding = {.add_tensors = add_t5_embedding, .made = looked_up_made},

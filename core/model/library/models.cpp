@@ -93,7 +93,6 @@ MemoryItems memory_beside(const OpenedDevice& opened, const ModelShape& shape,
   const ComputeMemory bound = host_compute_memory(shape, options);
   MemoryItems items = {
       {"program and libraries", bound.library_bytes + library_bytes_of(opened.device)},
-      {"base weights (lora_rank)", bound.base_bytes},
       {"tokens", options.micro_step_count * batch_bytes(shape, options.batch, options.sequence)},
       {"activations on their way", bound.offloaded_bytes}};
   if (!computes_on_processor(opened.device)) return items;

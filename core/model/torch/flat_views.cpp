@@ -52,12 +52,22 @@ void FlatViews::view_layer(const FlatLayout& layout, LayerId layer, const at::Te
 
 void FlatViews::view_base(const FlatLayout& layout, const at::Tensor& flat, double adapter_scale) {
   CHECK_EQ(flat.numel(), layout.parameter_count);
+  for (std::int32_t l = 0; l < layout.layer_count(); ++l) {
+    const LayerRange& range = layout.layer(LayerId{l});
+    view_base_layer(layout, LayerId{l}, flat.narrow(0, range.first, range.count), adapter_scale);
+  }
+}
+
+void FlatViews::view_base_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat,
+                                double adapter_scale) {
   layers.resize(layout.layers.size());
-  for (LayerViews& layer : layers) layer.adapter_scale_ = adapter_scale;
+  LayerViews& views = layers[index_of(layer)];
+  views.adapter_scale_ = adapter_scale;
+  views.base_ = {};
   for (const TensorInfo& info : layout.tensors) {
-    LayerViews::Named& base = layers[index_of(info.layer)].base_;
-    base.tensors.push_back(view_of(info, flat, 0));
-    base.names.push_back(info.name);
+    if (info.layer != layer) continue;
+    views.base_.tensors.push_back(view_of(info, flat, layout.layer(layer).first));
+    views.base_.names.push_back(info.name);
   }
 }
 

@@ -49,6 +49,9 @@ struct FlatViews {
   void view_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat);
   // The same of all layers of the base, which asks for none, in one tensor of all parameters.
   void view_base(const FlatLayout& layout, const at::Tensor& flat, double adapter_scale);
+  // The same of one layer, in a tensor of that layer's.
+  void view_base_layer(const FlatLayout& layout, LayerId layer, const at::Tensor& flat,
+                       double adapter_scale);
 
   std::vector<LayerViews> layers;          // index = LayerId
   std::vector<at::Tensor> constants = {};  // that layers read beside parameters

@@ -87,7 +87,7 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
 
 // To the device, once and for all: it stays there.
 void StackModel::take_base_along() {
-  if (!shape_.has_adapters()) return;
+  if (!shape_.has_adapters() || options_.base_comes_by_layer) return;
   const at::Tensor base = tensor_of(options_.base).to(block_memory_.device);
   views_.view_base(shape_.base_layout(), base, shape_.lora.scale());
   block_memory_.not_the_layers.push_back(base.storage().unsafeGetStorageImpl());
@@ -137,6 +137,15 @@ Status StackModel::choose_activations(const LayerActivations& activations) {
 
 void StackModel::bind(LayerId layer, const at::Tensor& flat) {
   views_.view_layer(layout_, layer, flat);
+  block_memory_.not_the_layers.push_back(flat.storage().unsafeGetStorageImpl());
+}
+
+FlatLayout StackModel::base_layout() const {
+  return options_.base_comes_by_layer ? shape_.base_layout() : FlatLayout();
+}
+
+void StackModel::bind_base(LayerId layer, const at::Tensor& flat) {
+  views_.view_base_layer(base_layout(), layer, flat, shape_.lora.scale());
   block_memory_.not_the_layers.push_back(flat.storage().unsafeGetStorageImpl());
 }
 
@@ -508,8 +517,10 @@ void StackModel::backward_block(LayerId layer, MicroBatch& micro, GradientWriter
   if (!two_stacks_) return;
   two_stacks_->add(layer, of_shared, micro.border);
   if (!two_stacks_->is_first_of_decoder(layer)) return;
-  micro.border.lookup_gradient = micro.dropout.of_rows(
-      std::exchange(micro.stream_gradient, at::Tensor()), lookup_drop_place());
+  const at::Tensor of_lookup = std::exchange(micro.stream_gradient, at::Tensor());
+  if (!two_stacks_->goes_back_to_encoder()) return;
+  if (!shape_.has_adapters())
+    micro.border.lookup_gradient = micro.dropout.of_rows(of_lookup, lookup_drop_place());
   micro.stream_gradient = two_stacks_->cross_back(micro.border, views_.embedding(), micro.dropout);
 }
 

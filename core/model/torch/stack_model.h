@@ -55,6 +55,8 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   KeptBlocks* kept_blocks() override { return this; }
 
   void bind(LayerId layer, const at::Tensor& flat) override;
+  FlatLayout base_layout() const override;
+  void bind_base(LayerId layer, const at::Tensor& flat) override;
   void launch_forward(LayerId layer, int micro_step) override;
   void launch_backward(LayerId layer, int micro_step, double gradient_scale,
                        const at::Tensor& into) override;

@@ -35,15 +35,8 @@ at::Tensor over(const at::Tensor& memory, at::ScalarType dtype, std::int64_t fir
   return tensor;
 }
 
-std::int64_t largest_after_first(const FlatLayout& layout) {
-  std::int64_t largest = 0;
-  for (std::size_t l = 1; l < layout.layers.size(); ++l)
-    largest = std::max(largest, layout.layers[l].count);
-  return largest;
-}
-
 std::int64_t gradient_element_bytes(const ModelOptions& options) {
-  return options.micro_step_count > 1 ? 4 : bytes_of(options.compute);
+  return options.adds_gradients() ? 4 : bytes_of(options.compute);
 }
 
 }  // namespace
@@ -58,7 +51,7 @@ MemoryItems torch_device_memory(const ModelShape& shape, const ModelOptions& opt
   const std::int64_t element_bytes = bytes_of(options.compute);
   return {
       {"tables, used by the first layer and the last", layout.layers.front().count * element_bytes},
-      {"parameters of 2 layers", 2 * (largest_after_first(layout) * element_bytes + kLineBytes)},
+      {"parameters of 2 layers", 2 * (layout.largest_after_first() * element_bytes + kLineBytes)},
       {"gradients of 2 layers",
        2 * (layout.largest_layer_elements() * gradient_element_bytes(options) + kLineBytes)},
       {"tokens", options.micro_step_count * batch_bytes(shape, options.batch, options.sequence)},
@@ -85,8 +78,10 @@ TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, Torc
       model_(model),
       layers_(layers),
       region_(std::move(region)),
+      base_(options.base),
+      base_layout_(layers.base_layout()),
       dtype_(dtype_of(options.compute)),
-      gradient_dtype_(options.micro_step_count > 1 ? at::kFloat : dtype_),
+      gradient_dtype_(options.adds_gradients() ? at::kFloat : dtype_),
       gradient_work_({opened.device, model.layout(), streams_,
                       [this](LayerId layer, int gradient) { return gradient_of(layer, gradient); },
                       [this](LayerId layer, DeviceStreams::Launch launch) {
@@ -96,34 +91,42 @@ TorchDevice::TorchDevice(const OpenedDevice& opened, TrainableModel& model, Torc
   streams_.now([this] { take_memory(); });
   for (std::int32_t l = 0; l < model.layout().layer_count(); ++l) {
     const LayerId layer{l};
-    layers_.bind(layer, parameters_of(layer).flat(model.layout().layer(layer), dtype_));
+    layers_.bind(layer, parameters_.of(layer).flat(model.layout().layer(layer), dtype_));
+    if (base_layout_.parameter_count > 0)
+      layers_.bind_base(layer, base_places_.of(layer).flat(base_layout_.layer(layer), dtype_));
   }
 }
 
-void TorchDevice::take_memory() {
-  const auto take = [&](Place& place, std::int64_t size_bytes, const std::string& name) {
-    // A layer that trains nothing has a place too: kernels get no memory that is none.
-    place.memory = at::zeros({std::max(size_bytes, kLineBytes)},
-                             at::TensorOptions(opened_.device).dtype(at::kByte));
-    name_memory(opened_.device, place.memory.data_ptr(), name);
-  };
-  const FlatLayout& layout = model_.layout();
+// A layer that trains nothing has a place too: kernels get no memory that is none.
+void TorchDevice::take(Place& place, std::int64_t size_bytes, const std::string& name) const {
+  place.memory = at::zeros({std::max(size_bytes, kLineBytes)},
+                           at::TensorOptions(opened_.device).dtype(at::kByte));
+  name_memory(opened_.device, place.memory.data_ptr(), name);
+}
+
+void TorchDevice::take(Places& places, const FlatLayout& layout, std::string_view what) const {
   const std::int64_t element_bytes = bytes_of(model_.parameter_kind());
-  take(tables_, layout.layers.front().count * element_bytes, "the tables");
+  take(places.tables, layout.layers.front().count * element_bytes,
+       fmt::format("the tables{}", what));
+  for (const std::size_t i : {0U, 1U})
+    take(places.others[i], layout.largest_after_first() * element_bytes + kLineBytes,
+         fmt::format("parameters of layers in place {}{}", i, what));
+}
+
+void TorchDevice::take_memory() {
+  take(parameters_, model_.layout(), "");
+  if (base_layout_.parameter_count > 0) take(base_places_, base_layout_, " (base weights)");
   for (const std::size_t i : {0U, 1U}) {
-    take(parameters_[i], largest_after_first(layout) * element_bytes + kLineBytes,
-         fmt::format("parameters of layers in place {}", i));
     take(gradients_[i],
-         layout.largest_layer_elements() *
+         model_.layout().largest_layer_elements() *
                  static_cast<std::int64_t>(c10::elementSize(gradient_dtype_)) +
              kLineBytes,
          fmt::format("gradients of layers in place {}", i));
   }
 }
 
-const TorchDevice::Place& TorchDevice::parameters_of(LayerId layer) const {
-  return index_of(layer) == 0 ? tables_
-                              : parameters_[static_cast<std::size_t>(index_of(layer) % 2)];
+const TorchDevice::Place& TorchDevice::Places::of(LayerId layer) const {
+  return index_of(layer) == 0 ? tables : others[static_cast<std::size_t>(index_of(layer) % 2)];
 }
 
 at::Tensor TorchDevice::gradient_of(LayerId layer, int gradient) const {
@@ -157,17 +160,33 @@ Status TorchDevice::batch_in(int micro_step, BytePart part, WhenDone done) {
       std::move(done));
 }
 
+void TorchDevice::copy_layer(const Places& places, const FlatLayout& layout, LayerId layer,
+                             const ParameterSpan& all, BytePart part) const {
+  if (part.size_bytes == 0) return;
+  const LayerRange& range = layout.layer(layer);
+  const std::byte* const from = all.subspan(range.first, range.count).data() + part.first_byte;
+  places.of(layer)
+      .bytes(range, bytes_of(all.kind()), part)
+      .copy_(bytes_in_host_memory(from, part.size_bytes), /*non_blocking=*/true);
+}
+
+// Its base comes behind its own parameters.
 Status TorchDevice::layer_in(LayerId layer, BytePart part, WhenDone done) {
-  const LayerRange& range = model_.layout().layer(layer);
-  const ParameterSpan parameters = model_.parameters().subspan(range.first, range.count);
-  const std::byte* const from = parameters.data() + part.first_byte;
+  const std::int64_t own_bytes =
+      model_.layout().layer(layer).count * bytes_of(model_.parameter_kind());
+  const std::int64_t end_byte = part.first_byte + part.size_bytes;
+  const auto between = [](std::int64_t first, std::int64_t end) {
+    return BytePart{first, std::max<std::int64_t>(0, end - first)};
+  };
+  const BytePart own = between(part.first_byte, std::min(end_byte, own_bytes));
+  const std::int64_t base_first = std::max<std::int64_t>(0, part.first_byte - own_bytes);
+  const BytePart of_base = between(base_first, end_byte - own_bytes);
   return streams_.copy(StreamRole::in, named("bringing parameters", layer),
                        in_region(layer,
                                  [&] {
-                                   parameters_of(layer)
-                                       .bytes(range, bytes_of(parameters.kind()), part)
-                                       .copy_(bytes_in_host_memory(from, part.size_bytes),
-                                              /*non_blocking=*/true);
+                                   copy_layer(parameters_, model_.layout(), layer,
+                                              model_.parameters(), own);
+                                   copy_layer(base_places_, base_layout_, layer, base_, of_base);
                                  }),
                        std::move(done));
 }

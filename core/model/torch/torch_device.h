@@ -54,8 +54,17 @@ class TorchDevice final : public ComputeDevice {
     at::Tensor flat(const LayerRange& layer, at::ScalarType dtype) const;
     at::Tensor bytes(const LayerRange& layer, std::int64_t element_bytes, BytePart part) const;
   };
+  // The places of a kind of parameters: of layer 0, and those that the others take turns with.
+  struct Places {
+    Place tables;
+    std::array<Place, 2> others;
+    const Place& of(LayerId layer) const;
+  };
+  void take(Place& place, std::int64_t size_bytes, const std::string& name) const;
+  void take(Places& places, const FlatLayout& layout, std::string_view what) const;
+  void copy_layer(const Places& places, const FlatLayout& layout, LayerId layer,
+                  const ParameterSpan& all, BytePart part) const;
   void take_memory();
-  const Place& parameters_of(LayerId layer) const;
   at::Tensor gradient_of(LayerId layer, int gradient) const;
   std::string named(std::string_view what, LayerId layer) const;
   // `launch`, in a region of the layer.
@@ -65,10 +74,12 @@ class TorchDevice final : public ComputeDevice {
   TrainableModel& model_;
   TorchLayers& layers_;
   LaunchRegion region_;
+  ParameterSpan base_;      // of adapters, in host memory
+  FlatLayout base_layout_;  // empty: it does not come by layer
   at::ScalarType dtype_;
   at::ScalarType gradient_dtype_;
-  Place tables_;  // of layer 0
-  std::array<Place, 2> parameters_;
+  Places parameters_;
+  Places base_places_;  // where a base comes by layer
   std::array<Place, 2> gradients_;
   TorchGradients gradient_work_;
   DeviceStreams streams_;  // the last: it waits for what works on the memory above

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "base/ids.h"
+#include "core/model/flat_layout.h"
 
 namespace sluice::model {
 
@@ -21,6 +22,10 @@ class TorchLayers {
 
   // The layer's parameters, flat, on the device that computes.
   virtual void bind(LayerId layer, const at::Tensor& flat) = 0;
+  // Where a base comes by layer (ModelOptions): its layout, which is empty where none does, and the
+  // layer's of it, bound likewise.
+  virtual FlatLayout base_layout() const = 0;
+  virtual void bind_base(LayerId layer, const at::Tensor& flat) = 0;
   virtual void launch_forward(LayerId layer, int micro_step) = 0;
   // `into`: all of the layer's gradients, flat; written with 16 bits, added with fp32.
   virtual void launch_backward(LayerId layer, int micro_step, double gradient_scale,

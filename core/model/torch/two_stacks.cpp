@@ -10,6 +10,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/model/lora.h"
 #include "core/model/torch/autograd.h"
 #include "core/model/torch/check.h"
 #include "core/model/torch/rms_norm.h"
@@ -49,6 +50,8 @@ std::int64_t bucket_of(std::int64_t distance, std::int64_t count, std::int64_t f
 TwoStacks::TwoStacks(const ModelShape& shape, const ModelOptions& options,
                      const at::TensorOptions& like)
     : shape_(shape),
+      trains_tables_(!shape.has_adapters()),
+      trains_encoder_(index_of(first_trained_layer(shape)) <= shape.stacks.encoder_layers),
       encoder_rows_(options.batch * options.sequence),
       like_(like),
       stacks_{make_stack(options.sequence, BiasSees::all),
@@ -68,7 +71,8 @@ TwoStacks::Stack TwoStacks::make_stack(std::int64_t longest, BiasSees sees) cons
   return {
       .buckets = at::tensor(buckets).to(like_.device()),
       .is_in_bucket = at::tensor(is_in).view({shape_.bucket_count(), columns}).to(like_.device()),
-      .bias = {.by_distance = at::empty({shape_.heads, columns}, wide).set_requires_grad(true),
+      .bias = {.by_distance =
+                   at::empty({shape_.heads, columns}, wide).set_requires_grad(trains_tables_),
                .of_pairs = at::empty({shape_.heads, longest, longest}, wide)},
       .gradient = at::empty({shape_.heads, columns}, wide)};
 }
@@ -101,7 +105,7 @@ void TwoStacks::cross(StackBorder& border, const at::Tensor& output, const Layer
   const at::Tensor place = room.narrow(0, 0, output.size(0));
   place.copy_(
       dropout.of_rows(rms_norm(output, embedding[kEncoderNorm], shape_.norm_eps), drop_place()));
-  border.encoded = place.detach().set_requires_grad(true);
+  border.encoded = place.detach().set_requires_grad(trains_encoder_);
 }
 
 bool TwoStacks::is_of_decoder(LayerId layer) const {
@@ -117,20 +121,22 @@ const PositionBias& TwoStacks::bias_of(LayerId layer) const {
 }
 
 std::vector<at::Tensor> TwoStacks::read_by(LayerId layer, const StackBorder& border) const {
-  std::vector<at::Tensor> read = {bias_of(layer).by_distance};
-  if (is_of_decoder(layer)) read.push_back(border.encoded);
+  std::vector<at::Tensor> read;
+  if (trains_tables_) read.push_back(bias_of(layer).by_distance);
+  if (trains_encoder_ && is_of_decoder(layer)) read.push_back(border.encoded);
   return read;
 }
 
 void TwoStacks::add(LayerId layer, std::span<const at::Tensor> gradients, StackBorder& border) {
   const at::NoGradGuard no_grad;
   begin_sums();
-  stacks_[is_of_decoder(layer) ? 1 : 0].gradient.add_(gradients[0]);
-  if (!is_of_decoder(layer)) return;
+  if (trains_tables_) stacks_[is_of_decoder(layer) ? 1 : 0].gradient.add_(gradients[0]);
+  if (!trains_encoder_ || !is_of_decoder(layer)) return;
   if (border.encoded_gradient.defined()) {
-    border.encoded_gradient.add_(gradients[1]);
+    border.encoded_gradient.add_(gradients.back());
   } else {
-    border.encoded_gradient = gradients[1].to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+    border.encoded_gradient =
+        gradients.back().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
   }
 }
 

@@ -52,9 +52,12 @@ class TwoStacks {
   bool is_of_decoder(LayerId layer) const;
   bool is_first_of_decoder(LayerId layer) const;
   const PositionBias& bias_of(LayerId layer) const;
-  // The tensors beside its own that a block's graph reads, and the sums of their gradients.
+  // The tensors beside its own that a block's graph reads and whose gradients something is trained
+  // by, and the sums of these. The tables are the embedding's, which adapters leave as it is.
   std::vector<at::Tensor> read_by(LayerId layer, const StackBorder& border) const;
   void add(LayerId layer, std::span<const at::Tensor> gradients, StackBorder& border);
+  // Whether something is trained in the encoder, or below it.
+  bool goes_back_to_encoder() const { return trains_encoder_; }
   // The gradient of the encoder's output, from that of all the decoder.
   at::Tensor cross_back(StackBorder& border, const LayerViews& embedding, const Dropout& dropout);
 
@@ -75,6 +78,8 @@ class TwoStacks {
   DropPlace drop_place() const { return {.share = shape_.dropout.output, .in_layer = 2}; }
 
   const ModelShape shape_;
+  bool trains_tables_;
+  bool trains_encoder_;
   std::int64_t encoder_rows_;  // of a micro-batch, at most
   at::TensorOptions like_;
   std::array<Stack, 2> stacks_;

@@ -60,6 +60,12 @@ TEST_CASE("adapters that PEFT has written are read") {
   REQUIRE(of_bert.ok());
   REQUIRE(of_bert->notes().size() == 1);
   CHECK_THAT(of_bert->notes()[0], Contains("lora_dropout is 0.05"));
+
+  const model::ModelShape t5 = with_lora("t5_v1_0", {.rank = 3, .alpha = 6, .targets = "q,v,wo"});
+  const auto of_t5 = AdapterCheckpoint::open(folder_of("t5_v1_0_lora"), t5);
+  INFO(message_of(of_t5));
+  REQUIRE(of_t5.ok());
+  CHECK(of_t5->description() == "32 tensors of F32");
 }
 
 TEST_CASE("a written configuration reads as the same adapters") {

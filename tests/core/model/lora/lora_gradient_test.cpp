@@ -13,6 +13,7 @@
 #include "tests/core/model/gradient_distance.h"
 #include "tests/core/model/llama/fixture.h"
 #include "tests/core/model/llama/plain_llama.h"
+#include "tests/core/model/t5/plain_t5.h"
 
 namespace sluice::model {
 namespace {
@@ -28,6 +29,9 @@ struct Case {
   ModelShape shape;
   std::string targets;
   PlainFamily plain;
+  // A T5's scores are not scaled: with such weights its attention would be all or nothing.
+  double weight_scale = 4;
+  double adapter_width = 0.3;
 };
 
 PlainStep llama_plainly(const ModelShape& shape, const std::vector<float>& parameters,
@@ -46,6 +50,38 @@ PlainStep bert_plainly(const ModelShape& shape, const std::vector<float>& parame
   return {found.loss, found.gradient};
 }
 
+PlainStep t5_plainly(const ModelShape& shape, const std::vector<float>& parameters,
+                     const TokenBatch& batch) {
+  const PlainT5 found = plain_t5(shape, parameters, batch);
+  return {found.loss, found.gradient};
+}
+
+Case of_t5(ModelShape shape, std::string targets) {
+  return {std::move(shape), std::move(targets), t5_plainly, 1, 0.1};
+}
+
+// More of the decoder's blocks than of the encoder's.
+ModelShape small_t5(bool is_first_version) {
+  ModelShape shape{"t5", 5, 48, 4, 24, 97, Family::t5};
+  shape.ffn = 80;
+  shape.head_dim = 10;
+  shape.norm_eps = 1e-6;
+  shape.tied_tables = is_first_version;
+  shape.stacks = {.encoder_layers = 2, .buckets = 8, .bucket_distance = 12};
+  shape.stacks.gated_mlp = !is_first_version;
+  return shape;
+}
+
+Batch batch_for(const ModelShape& shape, std::int64_t rows, std::int64_t sequence) {
+  Batch batch(rows, sequence, shape.vocabulary, 5);
+  if (!shape.has_decoder()) return batch;
+  batch.target_sequence = shape.target_sequence(sequence);
+  const Batch decoded(rows, batch.target_sequence, shape.vocabulary, 6);
+  batch.targets = decoded.targets;
+  batch.decoder_inputs = decoded.inputs;
+  return batch;
+}
+
 std::vector<Case> cases() {
   ModelShape llama{"llama", 3, 48, 4, 24, 97, Family::llama};
   llama.kv_heads = 2;
@@ -61,7 +97,13 @@ std::vector<Case> cases() {
           {kSmall, "", gpt2_plainly},
           {kSmall, "all-linear", gpt2_plainly},
           {bert, "", bert_plainly},
-          {bert, "all-linear", bert_plainly}};
+          {bert, "all-linear", bert_plainly},
+          of_t5(small_t5(true), ""),
+          of_t5(small_t5(false), "all-linear"),
+          // The decoder alone, from its first block and from a later one on, and the encoder.
+          of_t5(small_t5(true), "EncDecAttention.k,EncDecAttention.v"),
+          of_t5(small_t5(true), "decoder.block.1.*.q"),
+          of_t5(small_t5(false), "encoder.block.1.*.wo")};
 }
 
 ModelShape adapted(const ModelShape& shape, const std::string& targets, double alpha = 6) {
@@ -152,11 +194,12 @@ TEST_CASE("loss and gradients of adapters are those of plain models with W + sca
   for (const Case& one : cases()) {
     INFO(one.shape.name << " " << one.targets);
     const ModelShape shape = adapted(one.shape, one.targets);
-    std::vector<float> base = make_weights(one.shape, 4);
+    std::vector<float> base = make_weights(one.shape, one.weight_scale);
     const std::vector<float> unchanged = base;
     Gpt2Run run(shape, on(base));
-    std::ranges::copy(drawn(std::ssize(run.parameters_fp32), 0.3), run.parameters_fp32.begin());
-    const Batch batch(3, 20, one.shape.vocabulary, 5);
+    std::ranges::copy(drawn(std::ssize(run.parameters_fp32), one.adapter_width),
+                      run.parameters_fp32.begin());
+    const Batch batch = batch_for(one.shape, 3, 20);
     const std::vector<float> gradient = run.step({batch}, 1);
     const PlainStep plain =
         plain_with_adapters(one, shape, base, run.parameters_fp32, batch.view());
@@ -168,13 +211,13 @@ TEST_CASE("loss and gradients of adapters are those of plain models with W + sca
 
 void check_begin(const Case& one, ParameterKind kind) {
   INFO(one.shape.name << " " << one.targets << " " << bytes_of(kind) << " bytes");
-  const Batch batch(3, 20, one.shape.vocabulary, 5);
+  const Batch batch = batch_for(one.shape, 3, 20);
   const bool is_wide = kind == ParameterKind::fp32;
   const auto step = [&](Gpt2Run& run) {
     return is_wide ? run.step({batch}, 1) : run.step_16bit(batch, 1);
   };
   ModelOptions options{.batch = 3, .sequence = 20, .compute = kind};
-  Gpt2Run whole(one.shape, options, 4);
+  Gpt2Run whole(one.shape, options, one.weight_scale);
   step(whole);
   options.base = is_wide ? ParameterSpan(whole.parameters_fp32)
                          : ParameterSpan(whole.parameters, Float16Kind::bf16);
@@ -203,9 +246,9 @@ TEST_CASE(
   for (const Case& one : cases()) {
     INFO(one.shape.name << " " << one.targets);
     const ModelShape shape = adapted(one.shape, one.targets);
-    std::vector<float> base = make_weights(one.shape, 4);
+    std::vector<float> base = make_weights(one.shape, one.weight_scale);
     const std::vector<float> adapters = drawn(shape.flat_layout().parameter_count, 0.3);
-    const Batch batch(3, 20, one.shape.vocabulary, 5);
+    const Batch batch = batch_for(one.shape, 3, 20);
     const auto step = [&](Activations activations) {
       ModelOptions options = on(base);
       options.activations = activations;
@@ -234,6 +277,14 @@ ModelShape of_fixture(Family family) {
   if (family == Family::bert) {
     shape.masked_head = true;
     shape.norm_eps = 1e-12;
+  }
+  if (family == Family::t5) {
+    shape.layers = 4;
+    shape.head_dim = 8;
+    shape.norm_eps = 1e-6;
+    shape.tied_tables = true;
+    shape.stacks = {.encoder_layers = 2, .buckets = 8, .bucket_distance = 16};
+    shape.stacks.spans = {.share = 0.4, .length = 2};
   }
   return shape;
 }
@@ -269,7 +320,13 @@ void check_against_peft(const PeftFixture& fixture, std::int64_t rank, bool shif
     std::ranges::copy(expected.at("grad." + name).values, std::back_inserter(gradient));
   }
   Batch batch(rows, sequence, fixture.shape.vocabulary, 1);
-  for (std::int64_t i = 0; i < rows * sequence; ++i) {
+  if (const auto decoded = expected.find("decoder_input_ids"); decoded != expected.end()) {
+    batch.inputs = {ids.integers.begin(), ids.integers.end()};
+    batch.targets = {labels.integers.begin(), labels.integers.end()};
+    batch.decoder_inputs = {decoded->second.integers.begin(), decoded->second.integers.end()};
+    batch.target_sequence = labels.shape[1];
+  }
+  for (std::int64_t i = 0; i < rows * sequence && batch.target_sequence == 0; ++i) {
     const auto at = static_cast<std::size_t>(i / sequence * length + i % sequence);
     batch.inputs[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(ids.integers[at]);
     batch.targets[static_cast<std::size_t>(i)] =
@@ -284,6 +341,7 @@ TEST_CASE("adapters have PEFT's loss and gradients") {
   check_against_peft({"llama", of_fixture(Family::llama), "q_proj,v_proj,down_proj", "model."}, 4,
                      true);
   check_against_peft({"bert", of_fixture(Family::bert), "query,value,dense", "bert."}, 3, false);
+  check_against_peft({"t5_v1_0", of_fixture(Family::t5), "q,v,wo", ""}, 3, false);
 }
 
 }  // namespace

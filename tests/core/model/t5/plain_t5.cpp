@@ -12,9 +12,9 @@
 namespace sluice::model {
 namespace {
 
-class Plain {
+class WrittenT5 {
  public:
-  Plain(const ModelShape& shape, const PlainTensors& w, const PlainDrop& drop)
+  WrittenT5(const ModelShape& shape, const PlainTensors& w, const PlainDrop& drop)
       : shape_(shape), w_(w), drop_(drop) {}
 
   // The logits of one row, of whose source the first `seen` tokens are seen.
@@ -140,7 +140,7 @@ PlainT5 plain_t5(const ModelShape& shape, std::span<const float> parameters,
           all.subspan(static_cast<std::size_t>(row * columns), static_cast<std::size_t>(columns)));
     };
     const at::Tensor logits =
-        Plain(shape, w, plain_drop(batch, row))
+        WrittenT5(shape, w, plain_drop(batch, row))
             .logits(numbers(batch.inputs, batch.sequence),
                     numbers(batch.decoder_inputs, batch.target_sequence),
                     seen.empty() ? batch.sequence : seen[static_cast<std::size_t>(row)]);
