@@ -31,7 +31,7 @@ struct AssemblyPlan {
   // Which device updates each subgroup and gets its next version; empty: the one it lies on, which
   // options.state_cache_bytes do not go with.
   state::DeviceMap device_map;
-  std::shared_ptr<const BaseCut> base;  // on the drives and not trained; null: none
+  std::shared_ptr<const BaseCut> base = {};  // on the drives and not trained; null: none
   csd::DriveOptions drive;
   IdVector<DeviceId, std::int64_t> device_memory_bytes;  // budgets
   csd::Payload payload = csd::Payload::real;
