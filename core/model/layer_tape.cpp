@@ -188,8 +188,11 @@ std::int64_t LayerTape::kept_bytes() const {
 // Goes through it. Gradients are counted by who holds them, since a sum's inputs share one.
 class LayerTape::Backward {
  public:
-  explicit Backward(const LayerTape& tape)
-      : tape_(tape), holders_(tape.tensors_.size(), 0), gradients_(tape.tensors_.size(), kNone) {
+  Backward(const LayerTape& tape, Kept kept)
+      : tape_(tape),
+        kept_(kept),
+        holders_(tape.tensors_.size(), 0),
+        gradients_(tape.tensors_.size(), kNone) {
     for (const Value value : tape.callers_) hold(value);
     hold(tape.output_);
     for (const Operation& operation : tape.operations_) {
@@ -216,7 +219,8 @@ class LayerTape::Backward {
 
   void hold(Value value) { ++holders_[slot(value)]; }
   void let_go(Value value) {
-    if (--holders_[slot(value)] == 0) now_ -= tape_.of(value).bytes;
+    if (--holders_[slot(value)] == 0 && kept_ == Kept::goes_when_done)
+      now_ -= tape_.of(value).bytes;
   }
   int add_gradient(std::int64_t bytes) {
     made_.push_back({bytes});
@@ -268,6 +272,7 @@ class LayerTape::Backward {
   }
 
   const LayerTape& tape_;
+  Kept kept_;
   std::vector<int> holders_;  // of a tensor: operations that keep it, and callers
   std::vector<Made> made_;
   std::vector<int> gradients_;  // of a tensor
@@ -275,6 +280,6 @@ class LayerTape::Backward {
   std::int64_t peak_ = 0;
 };
 
-BackwardBytes LayerTape::backward_bytes() const { return Backward(*this).run(); }
+BackwardBytes LayerTape::backward_bytes(Kept kept) const { return Backward(*this, kept).run(); }
 
 }  // namespace sluice::model

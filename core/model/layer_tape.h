@@ -79,7 +79,9 @@ class LayerTape {
   std::int64_t width(Value value) const { return of(value).width; }
   // Bytes between forward and backward, with the output, without input and source.
   std::int64_t kept_bytes() const;
-  BackwardBytes backward_bytes() const;
+  // An offloaded layer's kept tensors stay until its backward has ended.
+  enum class Kept : std::uint8_t { goes_when_done, stays };
+  BackwardBytes backward_bytes(Kept kept = Kept::goes_when_done) const;
 
  private:
   struct Tensor {

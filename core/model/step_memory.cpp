@@ -29,20 +29,32 @@ std::int64_t row_bytes(const ModelShape& shape, const ModelOptions& options, Lay
   return tokens_of(shape, options, layer).own * shape.hidden * value_bytes(options);
 }
 
-// The bytes in memory of activations that leave it: all of them, or those that the carrier has
-// there at once (core/activation) and the layer that is computed.
-std::int64_t offloaded_bytes(const ModelShape& shape, const ModelOptions& options) {
+// Activations that leave memory. There at once are those of the layer that is computed, and those
+// that the carrier has on their way (core/activation); or all of them, where that is less.
+struct Offloaded {
   std::int64_t all = 0;
   std::int64_t widest = 0;
+  std::int64_t on_their_way = 0;
+
+  std::int64_t with(std::int64_t own) const { return std::min(all, own + on_their_way); }
+};
+
+std::int64_t offloaded_of(const ModelShape& shape, const ModelOptions& options, LayerId layer) {
+  const auto blocks = kept_block_bytes(shape, layer, options.batch, options.sequence,
+                                       options.activations.of(layer), options.compute);
+  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+}
+
+Offloaded offloaded(const ModelShape& shape, const ModelOptions& options) {
+  Offloaded found;
   for (const LayerId layer : all_ids<LayerId>(index_of(head_of(shape)) + 1)) {
-    const auto blocks = kept_block_bytes(shape, layer, options.batch, options.sequence,
-                                         options.activations.of(layer), options.compute);
-    const std::int64_t bytes = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
-    all += options.micro_step_count * bytes;
-    widest = std::max(widest, bytes);
+    const std::int64_t bytes = offloaded_of(shape, options, layer);
+    found.all += options.micro_step_count * bytes;
+    found.widest = std::max(found.widest, bytes);
   }
   const std::int64_t asked_bytes = options.activation_buffer_bytes;
-  return std::min(all, widest + (asked_bytes > 0 ? asked_bytes : 2 * widest));
+  found.on_their_way = asked_bytes > 0 ? asked_bytes : 2 * found.widest;
+  return found;
 }
 
 // One for all blocks.
@@ -95,6 +107,11 @@ std::int64_t attention_bytes(const ModelShape& shape, const ModelOptions& option
 struct LayerMemory {
   std::int64_t kept = 0;
   BackwardBytes backward;
+  BackwardBytes offloaded_backward;
+
+  const BackwardBytes& backward_of(Activations choice) const {
+    return is_offloaded(choice) && !is_recomputed(choice) ? offloaded_backward : backward;
+  }
 };
 
 LayerMemory layer_memory(const ModelShape& shape, const ModelOptions& options, LayerId layer,
@@ -108,11 +125,13 @@ LayerMemory layer_memory(const ModelShape& shape, const ModelOptions& options, L
   const LayerKind& kind = layer_kind(shape, layer);
   kind.record(tape, shape);
   const AdapterWidths adapters = adapter_widths(shape);
-  LayerMemory memory{memory_bytes(kind.made(shape), options.compute, tokens),
-                     tape.backward_bytes()};
+  LayerMemory memory{memory_bytes(kind.made(shape), options.compute, tokens), tape.backward_bytes(),
+                     tape.backward_bytes(LayerTape::Kept::stays)};
   const std::int64_t rows = std::max(tokens.own, tokens.source);
   memory.kept += rows * adapters.kept * value_bytes(options);
-  memory.backward.most += rows * adapters.passing * value_bytes(options);
+  const std::int64_t passing = rows * adapters.passing * value_bytes(options);
+  memory.backward.most += passing;
+  memory.offloaded_backward.most += passing;
   return memory;
 }
 
@@ -171,11 +190,11 @@ HeadMemory head_memory(const ModelShape& shape, const ModelOptions& options, Pro
   };
   const std::int64_t own_table =
       shape.has_own_output_table() ? output_gradient_bytes(shape, options) : 0;
-  HeadMemory memory = {
-      layer.kept, std::max(beside(table + rows, logits), 2 * piece),
-      row + own_table +
-          std::max({piece, beside(logits + table, rows),
-                    output_product_bytes(shape, options, chunk, products), layer.backward.most})};
+  HeadMemory memory = {layer.kept, std::max(beside(table + rows, logits), 2 * piece),
+                       row + own_table +
+                           std::max({piece, beside(logits + table, rows),
+                                     output_product_bytes(shape, options, chunk, products),
+                                     layer.backward_of(options.activations.of(head)).most})};
   if (!is_recomputed(options.activations.of(head))) return memory;
   const std::int64_t made_anew = logits * value_bytes(options);
   memory.forward += row + made_anew;
@@ -200,7 +219,7 @@ class StepMemory {
         block_(layer_memory(shape, options, LayerId{1}, products)),
         decoder_block_(shape.has_decoder() ? layer_memory(shape, options, last_block(), products)
                                            : block_),
-        offloaded_(offloaded_bytes(shape, options)) {}
+        offloaded_(offloaded(shape, options)) {}
 
   StepPeak peak() const {
     Phase most = head_phase();
@@ -211,7 +230,7 @@ class StepMemory {
     const Phase last = embedding_phase();
     if (last.bytes() > most.bytes()) most = last;
     return {.kept_bytes = most.kept,
-            .offloaded_bytes = offloaded_,
+            .offloaded_bytes = offloaded_.with(offloaded_.widest),
             .beside_bytes = most.beside,
             .tied_gradient_bytes =
                 shape_.has_own_output_table() ? 0 : output_gradient_bytes(shape_, options_)};
@@ -262,15 +281,17 @@ class StepMemory {
     for (std::int32_t l = 1; l <= index_of(layer); ++l) bytes += kept_of(LayerId{l});
     return bytes;
   }
-  std::int64_t kept_of_all(std::int64_t of_micro_batch) const {
-    return options_.micro_step_count * (room() + of_micro_batch) + offloaded_ +
+  // While a layer is computed.
+  std::int64_t kept_of_all(LayerId layer, std::int64_t of_micro_batch) const {
+    return options_.micro_step_count * (room() + of_micro_batch) +
+           offloaded_.with(offloaded_of(shape_, options_, layer)) +
            window_mask_bytes(shape_, options_.sequence) + position_bias_bytes(shape_, options_);
   }
 
   Phase head_phase() const {
     const LayerId head = head_of(shape_);
     const bool leaves = is_offloaded(options_.activations.of(head));
-    return {kept_of_all(kept_up_to(last_block()) + (leaves ? 0 : head_.kept)),
+    return {kept_of_all(head, kept_up_to(last_block()) + (leaves ? 0 : head_.kept)),
             std::max(head_.forward, head_.backward)};
   }
 
@@ -284,13 +305,13 @@ class StepMemory {
     } else if (shape_.has_decoder()) {
       kept += row_bytes(shape_, options_, last_block());
     }
-    std::int64_t beside =
-        std::max(memory.backward.most, memory.backward.at_end + widened_gradient_bytes(layer));
     const Activations choice = options_.activations.of(layer);
+    const BackwardBytes& backward = memory.backward_of(choice);
+    std::int64_t beside = std::max(backward.most, backward.at_end + widened_gradient_bytes(layer));
     if (is_recomputed(choice)) beside += memory.kept;
     if (choice == Activations::recompute)
       kept -= row_bytes(shape_, options_, layer);  // the output is made anew
-    return {kept_of_all(kept), beside};
+    return {kept_of_all(layer, kept), beside};
   }
 
   // Gradients that are added in fp32 are widened a tensor at a time.
@@ -313,7 +334,7 @@ class StepMemory {
     const std::int64_t rows = options_.batch * shape_.looked_up_sequence(options_.sequence);
     const std::int64_t sums = std::min(rows, shape_.vocabulary);
     const std::int64_t kept = rows * shape_.hidden * value_bytes(options_);
-    return {kept_of_all(kept),
+    return {kept_of_all(LayerId{0}, kept),
             shape_.hidden * (2 * rows * kFp32Bytes + sums * (kFp32Bytes + value_bytes(options_)))};
   }
 
@@ -322,7 +343,7 @@ class StepMemory {
   HeadMemory head_;
   LayerMemory block_;
   LayerMemory decoder_block_;
-  std::int64_t offloaded_;
+  Offloaded offloaded_;
 };
 
 }  // namespace

@@ -47,6 +47,15 @@ TEST_CASE("an operation lets go of what it alone kept, and of its result's gradi
   CHECK(tape.backward_bytes().at_end == 0);
 }
 
+TEST_CASE("what an offloaded layer kept stays until its backward has ended") {
+  LayerTape tape(ten_rows(ParameterKind::fp32));
+  const auto inner = tape.activated(tape.input(3));
+  tape.output(tape.activated(inner));
+  const BackwardBytes backward = tape.backward_bytes(LayerTape::Kept::stays);
+  CHECK(backward.most == 2 * 10 * 3 * 4);
+  CHECK(backward.at_end == 10 * 3 * 4);
+}
+
 TEST_CASE("what is received twice is added in place, unless somebody else holds it") {
   LayerTape tape(ten_rows(ParameterKind::fp32));
   const auto x = tape.input(3);
