@@ -123,6 +123,8 @@ struct Architecture {
   const char* source_modules = "";  // and those of a decoder that read the encoder's output
   OutputTable output_table = OutputTable::tied;
   Positions positions = Positions::table;
+  // Attention is computed a window at a time (core/model/torch/grouped_attention.cpp).
+  bool attends_by_window = false;
   LayerKind embedding;
   LayerKind block;
   // The second stack's, where ModelShape::has_decoder().

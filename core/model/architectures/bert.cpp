@@ -177,6 +177,7 @@ const Architecture kBert = {
     .is_trainable = true,
     .why_not_trainable = why_bert_not_trainable,
     .lora_targets = "query,value",
+    .attends_by_window = true,
     .embedding = {.add_tensors = add_bert_embedding, .made = looked_up_and_normed_made},
     .block = {.add_tensors = add_bert_block,
               .made = plain_block_made,
