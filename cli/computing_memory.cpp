@@ -1,7 +1,5 @@
 #include "cli/computing_memory.h"
 
-#include <algorithm>
-
 #include "core/model/compute_memory.h"
 #include "core/model/model_library.h"
 #include "core/plan/model_options.h"
@@ -12,19 +10,17 @@ namespace sluice::cli {
 namespace {
 
 // As core/model/torch/torch_device.cpp lays them out: the tables, which the first layer and the
-// last use, two layers' parameters and gradients at a time, and what is computed.
+// last use, two layers' parameters and gradients at a time, a base, and what is computed.
 MemoryItems accelerator_items(const plan::RunPlan& run, const model::ComputeMemory& bound) {
-  std::int64_t largest = 0;
-  for (std::size_t l = 1; l < run.layout.layers.size(); ++l) {
-    largest = std::max(largest, run.layout.layers[l].count);
-  }
   const std::int64_t value_bytes = bytes_of(run.config.arithmetic.precision);
-  const std::int64_t gradient_bytes = run.config.batch.grad_accum_steps > 1 ? 4 : value_bytes;
+  const std::int64_t gradient_bytes =
+      plan::model_options(run.config).adds_gradients() ? 4 : value_bytes;
   MemoryItems items = {
       {"tables, used by the first layer and the last",
        run.layout.layers.front().count * value_bytes},
-      {"parameters of 2 layers", 2 * largest * value_bytes},
-      {"gradients of 2 layers", 2 * run.layout.largest_layer_elements() * gradient_bytes}};
+      {"parameters of 2 layers", 2 * run.layout.largest_after_first() * value_bytes},
+      {"gradients of 2 layers", 2 * run.layout.largest_layer_elements() * gradient_bytes},
+      {"base weights (lora_rank)", bound.base_bytes}};
   for (MemoryItem& item : model::compute_items(bound)) items.push_back(std::move(item));
   return items;
 }

@@ -19,6 +19,10 @@ inline constexpr std::int64_t head_chunk_tokens(std::int64_t answers) {
   return std::clamp<std::int64_t>(kLogits / std::max<std::int64_t>(answers, 1), 64, 1024);
 }
 
+// fp32 values of a piece of the loss where the processor computes, unless a row has more; about the
+// second-level cache of a core.
+inline constexpr std::int64_t kLossPieceElements = std::int64_t{1} << 19;
+
 // Rows of the token table that are added to fp32 at a time: adding 16-bit values makes libtorch
 // widen them first, as a whole.
 inline constexpr std::int64_t kTiedSliceRows = 4096;

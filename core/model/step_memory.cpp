@@ -163,8 +163,7 @@ std::int64_t output_product_bytes(const ModelShape& shape, const ModelOptions& o
 
 // Pieces of the loss in fp32 where the processor computes (core/model/torch/head_loss.cpp).
 std::int64_t loss_piece_bytes(const ModelShape& shape, std::int64_t chunk) {
-  constexpr std::int64_t kCachedElements = std::int64_t{1} << 19;
-  return std::min(chunk * answer_count(shape), std::max(kCachedElements, answer_count(shape))) *
+  return std::min(chunk * answer_count(shape), std::max(kLossPieceElements, answer_count(shape))) *
          kFp32Bytes;
 }
 

@@ -18,7 +18,7 @@ BaseParameters::BaseParameters(const Parts& parts,
              begin_bytes),
       carrier_({parts.runtime, parts.cut.layout, parts.options, parts.cut.device_map, parts.kernels,
                 parts.drives, parts.bounces, store_, arrival_, parts.parameters,
-                ParameterCarrier::Of::base}) {}
+                ParameterCarrier::Weights::base}) {}
 
 runtime::Task<Status> BaseParameters::write(const FillInitial& fill, const Stops& stops) {
   runtime::TaskGroup devices(parts_.runtime);

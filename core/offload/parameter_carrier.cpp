@@ -211,9 +211,9 @@ Status ParameterCarrier::take(LayerId layer, const ParameterStore::Piece& piece,
       ErrorCode::corrupt,
       "the {} of layer {} ({}){}: the {} bytes at offset {} of {} are not what was "
       "written there",
-      parts_.of == Of::base ? "base weights" : "parameters", index_of(layer),
+      parts_.weights == Weights::base ? "base weights" : "parameters", index_of(layer),
       parts_.layout.layer(layer).name,
-      parts_.of == Of::base ? "" : fmt::format(", subgroup {}", index_of(piece.subgroup)),
+      parts_.weights == Weights::base ? "" : fmt::format(", subgroup {}", index_of(piece.subgroup)),
       stretch.size_bytes, parts_.store.offset_bytes(piece.subgroup) + stretch.offset_bytes,
       file->path());
 }

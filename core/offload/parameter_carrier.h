@@ -27,7 +27,7 @@ class HostKernels;
 class ParameterCarrier final : public ParameterSource {
  public:
   // No subgroup of the state has any of a base.
-  enum class Of : std::uint8_t { trained, base };
+  enum class Weights : std::uint8_t { trained, base };
   struct Parts {  // all outlive the carrier
     runtime::Runtime& runtime;
     const model::FlatLayout& layout;
@@ -39,7 +39,7 @@ class ParameterCarrier final : public ParameterSource {
     ParameterStore& store;
     ParameterArrival& arrival;
     ParameterSpan parameters;  // empty: no payload
-    Of of = Of::trained;
+    Weights weights = Weights::trained;
   };
   explicit ParameterCarrier(const Parts& parts);
 
@@ -86,7 +86,7 @@ class ParameterCarrier final : public ParameterSource {
               std::span<const std::byte> bounce) const;
   // In the record.
   SubgroupId named(SubgroupId subgroup) const {
-    return parts_.of == Of::trained ? subgroup : kNoSubgroup;
+    return parts_.weights == Weights::trained ? subgroup : kNoSubgroup;
   }
   DeviceId device_of(SubgroupId subgroup) const {
     return parts_.device_map[static_cast<std::size_t>(index_of(subgroup))];

@@ -1,7 +1,7 @@
 #pragma once
 // The weights of the model that adapters are trained on (docs/lora.md): read from its folder when a
-// run begins and when it goes on, kept in memory, or brought by layer
-// from the drives, and never changed.
+// run begins and when it goes on, kept in memory or brought by layer from the drives, and never
+// changed.
 //
 // Thread contract: immutable after read(); the thread that reads is the schedule's.
 

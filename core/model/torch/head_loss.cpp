@@ -7,24 +7,22 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/model/head_chunk.h"
 #include "core/model/torch/devices.h"
 
 namespace sluice::model {
 namespace {
 
-// fp32 values of one piece where the processor computes; about the second-level cache of a core.
-constexpr std::int64_t kCachedElements = std::int64_t{1} << 19;
-
-// The same elsewhere; enough to fill a GPU. Smaller pieces cost it more launches than work: with
-// those of the processor the head of gpt2-124m took 10 000 launches and 120 ms a step, of which 34
-// ms were kernels (H100, 4096 tokens).
+// kLossPieceElements elsewhere; enough to fill a GPU. Smaller pieces cost it more launches than
+// work: with those of the processor the head of gpt2-124m took 10 000 launches and 120 ms a step,
+// of which 34 ms were kernels (H100, 4096 tokens).
 constexpr std::int64_t kLaunchedElements = std::int64_t{1} << 23;
 
 // The arrays of a piece at once: it, its exponentials, magnitudes and what is made of those.
 constexpr std::int64_t kArraysOfAPiece = 4;
 
 std::int64_t piece_elements(at::Device device) {
-  return computes_on_processor(device) ? kCachedElements : kLaunchedElements;
+  return computes_on_processor(device) ? kLossPieceElements : kLaunchedElements;
 }
 
 template <typename Function>

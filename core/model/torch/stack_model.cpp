@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/model/batch_check.h"
 #include "core/model/compute_device.h"
 #include "core/model/head_chunk.h"
 #include "core/model/torch/autograd.h"
@@ -180,77 +181,8 @@ std::optional<std::int64_t> StackModel::right_answers(int micro_step) const {
       room(micro_step).loss_in_host_memory.const_data_ptr<double>()[1]);
 }
 
-// A class for each window, and a segment that the model has a row for.
-Status StackModel::check_classified(const TokenBatch& batch) const {
-  if (batch.target_sequence != 1 || !batch.decoder_inputs.empty()) {
-    return make_error(ErrorCode::config,
-                      "a batch with {} targets a window came to model '{}', which answers a class "
-                      "for each",
-                      batch.target_columns(), shape_.name);
-  }
-  CHECK(batch.segments.empty() || batch.segments.size() == batch.inputs.size());
-  const auto is_known = [&](std::int32_t segment) {
-    return segment >= 0 && segment < shape_.segment_count();
-  };
-  const auto foreign = std::ranges::find_if_not(batch.segments, is_known);
-  if (foreign == batch.segments.end()) return ok_status();
-  return make_error(ErrorCode::config,
-                    "a token of segment {} came to model '{}', which has {} kinds of tokens: its "
-                    "records are no pairs of texts",
-                    *foreign, shape_.name, shape_.segment_count());
-}
-
-Status StackModel::check_targets(const TokenBatch& batch) const {
-  if (shape_.classifies()) return check_classified(batch);
-  CHECK(batch.segments.empty());
-  const bool has_decoder = shape_.has_decoder();
-  const std::int64_t most = has_decoder ? shape_.target_sequence(options_.sequence) : 0;
-  const std::int64_t wanted = has_decoder ? batch.batch * batch.target_sequence : 0;
-  if (batch.target_sequence <= most && (batch.target_sequence > 0) == has_decoder &&
-      std::ssize(batch.decoder_inputs) == wanted) {
-    return ok_status();
-  }
-  return make_error(
-      ErrorCode::config, "a batch of {} x {} targets and {} inputs of a decoder came to '{}', {}",
-      batch.batch, batch.target_sequence, batch.decoder_inputs.size(), shape_.name,
-      has_decoder ? fmt::format("whose decoder takes up to {} x {}", options_.batch, most)
-                  : "which has no decoder");
-}
-
-Status StackModel::check_batch(const TokenBatch& batch) const {
-  if (batch.batch < 1 || batch.batch > options_.batch || batch.sequence < 1 ||
-      batch.sequence > options_.sequence) {
-    return make_error(ErrorCode::config,
-                      "a batch of {} x {} tokens came to a model that was made for {} x {}",
-                      batch.batch, batch.sequence, options_.batch, options_.sequence);
-  }
-  RETURN_IF_ERROR(check_targets(batch));
-  CHECK_EQ(std::ssize(batch.inputs), batch.batch * batch.sequence);
-  CHECK_EQ(std::ssize(batch.targets), batch.batch * batch.target_columns());
-  CHECK(batch.document_begins.empty() || batch.document_begins.size() == batch.inputs.size());
-  const auto is_known = [&](std::int32_t token) { return token >= 0 && token < shape_.vocabulary; };
-  auto foreign = std::ranges::find_if_not(batch.inputs, is_known);
-  if (foreign == batch.inputs.end()) {
-    foreign = std::ranges::find_if_not(batch.targets, [&](std::int32_t answer) {
-      return answer == kIgnoredTarget || (answer >= 0 && answer < answer_count(shape_));
-    });
-    if (foreign != batch.targets.end() && shape_.classifies()) {
-      return make_error(ErrorCode::config, "class {} came to model '{}', which has {} classes",
-                        *foreign, shape_.name, shape_.classes);
-    }
-    if (foreign == batch.targets.end()) {
-      foreign = std::ranges::find_if_not(batch.decoder_inputs, is_known);
-      if (foreign == batch.decoder_inputs.end()) return ok_status();
-    }
-  }
-  return make_error(ErrorCode::config,
-                    "token {} came to model '{}', whose vocabulary is {}; the data and the model "
-                    "do not belong together",
-                    *foreign, shape_.name, shape_.vocabulary);
-}
-
 Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse use) {
-  RETURN_IF_ERROR(check_batch(batch));
+  RETURN_IF_ERROR(check_batch(batch, shape_, options_));
   MicroBatch micro;
   micro.window = {batch.batch, batch.sequence};
   micro.targets = {batch.batch, batch.target_columns()};

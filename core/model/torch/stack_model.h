@@ -126,9 +126,6 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   Activations choice_of(LayerId layer) const { return options_.activations.of(layer); }
   bool keeps_logits() const { return !is_recomputed(choice_of(head())); }
   LayerId head() const { return LayerId{layout_.layer_count() - 1}; }
-  Status check_batch(const TokenBatch& batch) const;
-  Status check_classified(const TokenBatch& batch) const;
-  Status check_targets(const TokenBatch& batch) const;
   MicroBatch& micro_batch(int micro_step);
   const Room& room(int micro_step) const;
   Room make_room() const;

@@ -14,6 +14,7 @@
 #include "tests/core/model/llama/fixture.h"
 #include "tests/core/model/llama/plain_llama.h"
 #include "tests/core/model/t5/plain_t5.h"
+#include "tests/core/model/t5/small_t5.h"
 
 namespace sluice::model {
 namespace {
@@ -58,18 +59,6 @@ PlainStep t5_plainly(const ModelShape& shape, const std::vector<float>& paramete
 
 Case of_t5(ModelShape shape, std::string targets) {
   return {std::move(shape), std::move(targets), t5_plainly, 1, 0.1};
-}
-
-// More of the decoder's blocks than of the encoder's.
-ModelShape small_t5(bool is_first_version) {
-  ModelShape shape{"t5", 5, 48, 4, 24, 97, Family::t5};
-  shape.ffn = 80;
-  shape.head_dim = 10;
-  shape.norm_eps = 1e-6;
-  shape.tied_tables = is_first_version;
-  shape.stacks = {.encoder_layers = 2, .buckets = 8, .bucket_distance = 12};
-  shape.stacks.gated_mlp = !is_first_version;
-  return shape;
 }
 
 Batch batch_for(const ModelShape& shape, std::int64_t rows, std::int64_t sequence) {

@@ -14,24 +14,12 @@
 #include "tests/core/model/gradient_distance.h"
 #include "tests/core/model/llama/fixture.h"
 #include "tests/core/model/t5/plain_t5.h"
+#include "tests/core/model/t5/small_t5.h"
 
 namespace sluice::model {
 namespace {
 
 constexpr std::int64_t kSource = 20;
-
-// Heads of their own width; more of the decoder's blocks than of the encoder's.
-ModelShape small_t5(bool is_first_version, double dropout = 0) {
-  ModelShape shape{"t5", 5, 48, 4, 24, 97, Family::t5};
-  shape.ffn = 80;
-  shape.head_dim = 10;
-  shape.norm_eps = 1e-6;
-  shape.tied_tables = is_first_version;
-  shape.stacks = {.encoder_layers = 2, .buckets = 8, .bucket_distance = 12};
-  shape.stacks.gated_mlp = !is_first_version;
-  shape.dropout = {dropout, dropout, dropout, dropout};
-  return shape;
-}
 
 // Targets of up to 10 for sources of 12.
 ModelShape of_fixture(bool is_first_version) {
