@@ -15,10 +15,12 @@ endif()
 if(EXISTS "${SLUICE_PYTHON_PROGRAM}")
   set(Python_EXECUTABLE "${SLUICE_PYTHON_PROGRAM}")
 endif()
-find_package(Python 3.9 QUIET COMPONENTS Interpreter Development.Module)
+find_package(Python 3.10 QUIET COMPONENTS Interpreter Development.Module)
 if(Python_FOUND)
-  execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_ROOT
+  execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_VARIABLE sluice_nanobind
                   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  # Said anew each time: another Python may have another one.
+  set(nanobind_DIR "${sluice_nanobind}" CACHE PATH "What that Python has of nanobind" FORCE)
   find_package(nanobind CONFIG QUIET)
 endif()
 if(nanobind_FOUND)

@@ -7,5 +7,6 @@ docs/python.md of the checkout is its page.
 
 from sluice._error import Error
 from sluice._optimizer import AdamW
+from sluice._trainer import for_trainer
 
-__all__ = ["AdamW", "Error"]
+__all__ = ["AdamW", "Error", "for_trainer"]
