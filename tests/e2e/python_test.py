@@ -8,13 +8,14 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 import types
 
-from sluice_run import (BUILD, LIMIT_S, SLUICE, Skip, TESTBED, main, only_with_all, require,
-                        require_equal, require_words, sluice, test)
+from sluice_run import (BUILD, LIMIT_S, ROOT, SLUICE, Skip, TESTBED, main, only_with_all,
+                        require, require_equal, require_words, sluice, test)
 
 VENV = pathlib.Path(os.environ.get("SLUICE_VENV", pathlib.Path.home() / ".cache/sluice/venv"))
 PACKAGE = BUILD / "python"
@@ -137,6 +138,15 @@ def heard(action):
         return sys.stderr.getvalue()
     finally:
         sys.stderr = before
+
+
+@test
+def pip_builds_the_package_with_what_setup_installs(place):
+    pinned = re.findall(r'"([a-z-]+)==([0-9.]+)"', (ROOT / "pyproject.toml").read_text())
+    require_equal(sorted(name for name, _ in pinned), ["nanobind", "scikit-build-core"], "pins")
+    setup = (ROOT / "scripts/setup").read_text()
+    for name, version in pinned:
+        require_words(setup, [f"{name.replace('-', '_')}_version={version}\n"], "scripts/setup")
 
 
 # It learns what torch's learns -------------------------------------------------------------------
