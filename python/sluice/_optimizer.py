@@ -137,7 +137,7 @@ class AdamW(torch.optim.Optimizer):
         settings |= {"optimizer": "adamw", "precision": precision_of(tensors),
                      "max_grad_norm": "0", "beta1": repr(first["betas"][0]),
                      "beta2": repr(first["betas"][1]), "eps": repr(first["eps"])}
-        self._moments = first["betas"], first["eps"]
+        self._moments = tuple(first["betas"]), first["eps"]
         self._folders.link_drives()
         values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
                   for t in tensors]
