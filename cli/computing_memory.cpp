@@ -16,9 +16,8 @@ MemoryItems accelerator_items(const plan::RunPlan& run, const model::ComputeMemo
   const std::int64_t gradient_bytes =
       plan::model_options(run.config).adds_gradients() ? 4 : value_bytes;
   MemoryItems items = {
-      {"tables, used by the first layer and the last",
-       run.layout.layers.front().count * value_bytes},
-      {"parameters of 2 layers", 2 * run.layout.largest_after_first() * value_bytes},
+      {"tables, used by the first layer and the last", run.layout.staying_elements() * value_bytes},
+      {"parameters of 2 layers", 2 * run.layout.largest_passing() * value_bytes},
       {"gradients of 2 layers", 2 * run.layout.largest_layer_elements() * gradient_bytes},
       {"base weights (lora_rank)", bound.base_bytes}};
   for (MemoryItem& item : model::compute_items(bound)) items.push_back(std::move(item));

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "core/model/kept_bytes.h"
+#include "core/model/layer_places.h"
 
 namespace sluice::activation {
 
@@ -82,7 +83,7 @@ ActivationPlan plan_activations(const model::ModelShape& shape, ParameterKind pr
   ActivationPlan plan;
   plan.micro_step_count = micro_step_count;
   plan.buffer_bytes = buffer_bytes;
-  for (const LayerId layer : all_ids<LayerId>(static_cast<std::int32_t>(shape.layers) + 2)) {
+  for (const LayerId layer : all_ids<LayerId>(layer_places(shape).count())) {
     plan.layer_blocks.push_back(
         model::kept_block_bytes(shape, layer, batch, sequence, activations.of(layer), precision));
     plan.staying_bytes.push_back(

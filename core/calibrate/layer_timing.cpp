@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "core/calibrate/timed_model.h"
 #include "core/model/flop.h"
+#include "core/model/layer_places.h"
 
 namespace sluice::calibrate {
 namespace {
@@ -29,9 +31,8 @@ std::int64_t timed_batch(const model::ModelShape& shape, std::int64_t sequence) 
   constexpr std::int64_t kBatchMin = 4;
   constexpr std::int64_t kBatchMax = 64;
   double flop = 0;
-  for (std::int32_t l = 0; l < shape.layers + 2; ++l) {
-    flop += model::forward_flop(shape, LayerId{l}, 1, sequence);
-  }
+  for (const LayerId layer : all_ids<LayerId>(model::layer_places(shape).count()))
+    flop += model::forward_flop(shape, layer, 1, sequence);
   return std::clamp<std::int64_t>(std::llround(kForwardFlop / flop), kBatchMin, kBatchMax);
 }
 
@@ -51,11 +52,25 @@ struct Part {
   double count;             // in the whole model
 };
 
-std::vector<Part> parts_of(const model::ModelShape& shape, std::size_t timed_head) {
+// The first piece is timed of an output table that is cut, and not the norm before it, which takes
+// nothing.
+Part head_part(const model::LayerPlaces& places, std::size_t timed_head) {
+  if (!places.are_tables_cut())
+    return {"its head", index_of(places.head()), timed_head, timed_head, 1};
+  return {"its output table", index_of(places.head()) + 1, timed_head + 1, timed_head + 1,
+          static_cast<double>(places.table_rows) / static_cast<double>(places.piece_rows)};
+}
+
+std::vector<Part> parts_of(const model::ModelShape& shape, std::size_t timed_count) {
+  const model::LayerPlaces places = layer_places(shape);
   const auto block_count = static_cast<std::int32_t>(shape.layers);
-  const Part head{"its head", block_count + 1, timed_head, timed_head, 1};
+  const std::size_t timed_head = timed_count - 1 - static_cast<std::size_t>(places.outputs);
+  const Part head = head_part(places, timed_head);
+  const auto first = static_cast<std::size_t>(places.embeddings);
   if (!shape.has_decoder())
-    return {{"its blocks", 1, 1, timed_head - 1, static_cast<double>(block_count)}, head};
+    return {
+        {"its blocks", places.embeddings, first, timed_head - 1, static_cast<double>(block_count)},
+        head};
   return {{"its encoder's blocks", 1, 1, 1, static_cast<double>(shape.stacks.encoder_layers)},
           {"its decoder's blocks", block_count, 2, 2, static_cast<double>(shape.decoder_layers())},
           head};
@@ -66,7 +81,7 @@ std::vector<Part> parts_of(const model::ModelShape& shape, std::size_t timed_hea
 std::vector<ComputeSample> samples_of(const TimedCase& of, const std::vector<StepSeconds>& steps,
                                       std::vector<double> StepSeconds::* phase) {
   const bool is_forward = phase == &StepSeconds::forward;
-  const std::vector<Part> parts = parts_of(of.shape, (steps.front().*phase).size() - 1);
+  const std::vector<Part> parts = parts_of(of.shape, (steps.front().*phase).size());
   std::vector<ComputeSample> samples;
   double phase_seconds = 0;
   for (const Part& part : parts) {
@@ -93,16 +108,16 @@ std::vector<ComputeSample> samples_of(const TimedCase& of, const std::vector<Ste
   return samples;
 }
 
-// The first block and the head, forward, each after a pause: what a run does that waits for its
-// drives between layers.
+// The first block and the last layer, forward, each after a pause: what a run does that waits for
+// its drives between layers.
 Result<std::vector<WakeSample>> time_after_idling(
     std::span<const std::unique_ptr<TimedModel>> models,
     const std::vector<std::vector<StepSeconds>>& steps, std::chrono::milliseconds idle,
     int repeat_count) {
   std::vector<WakeSample> samples;
   for (std::size_t i = 0; i < models.size(); ++i) {
-    const auto head = static_cast<std::int32_t>(steps[i].front().forward.size()) - 1;
-    for (const std::int32_t layer : {1, head}) {
+    const auto last = static_cast<std::int32_t>(steps[i].front().forward.size()) - 1;
+    for (const std::int32_t layer : {models[i]->first_block(), last}) {
       std::vector<double> seconds;
       for (int repeat = 0; repeat < repeat_count; ++repeat) {
         ASSIGN_OR_RETURN(const double after_idling, models[i]->forward_after(idle, LayerId{layer}));

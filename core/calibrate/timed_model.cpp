@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/float16.h"
 #include "base/split_mix.h"
+#include "core/model/layer_places.h"
 
 namespace sluice::calibrate {
 namespace {
@@ -20,6 +21,7 @@ double seconds_since(TimeNs start_ns) {
 TimedModel::TimedModel(const TimedCase& of, const model::ModelShape& shape)
     : batch_(of.batch), sequence_(of.sequence) {
   const model::FlatLayout layout = shape.flat_layout();
+  first_block_ = index_of(layer_places(shape).first_block());
   parameters_.resize(static_cast<std::size_t>(layout.parameter_count));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const double value = (unit_interval(split_mix(1, i)) - 0.5) * 0.06;

@@ -28,6 +28,7 @@ class TimedModel {
                                                   const TimedCase& of, int thread_count);
 
   Result<StepSeconds> step();
+  std::int32_t first_block() const { return first_block_; }
   // Seconds of one layer's forward after a pause; the layers below it went before the pause, so
   // what it reads is there.
   Result<double> forward_after(std::chrono::milliseconds idle, LayerId layer);
@@ -39,6 +40,7 @@ class TimedModel {
 
   const std::int64_t batch_;
   const std::int64_t sequence_;
+  std::int32_t first_block_ = 1;
   std::int64_t target_sequence_ = 0;  // of a decoder, or 1 of a classifier
   bool has_decoder_ = false;
   std::vector<std::int32_t> classes_;  // of a classifier's windows

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/model/architectures/rows.h"
+#include "core/model/layer_places.h"
 
 namespace sluice::model {
 
@@ -18,15 +19,35 @@ const Architecture& architecture_of(const ModelShape& shape) {
 
 const LayerKind& layer_kind(const ModelShape& shape, LayerId layer) {
   const Architecture& architecture = architecture_of(shape);
-  if (index_of(layer) == 0) return architecture.embedding;
-  if (index_of(layer) > shape.layers) return head_kind(shape);
-  const bool is_of_decoder = shape.has_decoder() && index_of(layer) > shape.stacks.encoder_layers;
+  const LayerPlaces places = layer_places(shape);
+  if (places.is_embedding(layer)) return architecture.embedding;
+  if (!places.is_block(layer)) return head_kind(shape);
+  const bool is_of_decoder =
+      shape.has_decoder() && places.block_of(layer) >= shape.stacks.encoder_layers;
   return is_of_decoder ? architecture.decoder_block : architecture.block;
 }
 
 const LayerKind& head_kind(const ModelShape& shape) {
   const Architecture& architecture = architecture_of(shape);
   return shape.classifies() ? architecture.classifier_head : architecture.head;
+}
+
+// The pieces of the output table read what the head made, and make logits alone.
+std::vector<MadeTensor> made_of(const ModelShape& shape, LayerId layer) {
+  const LayerPlaces places = layer_places(shape);
+  if (places.is_output(layer)) return {};
+  std::vector<MadeTensor> made = layer_kind(shape, layer).made(shape);
+  if (places.are_tables_cut() && layer == places.head()) made.back().use = MadeUse::in_memory;
+  return made;
+}
+
+std::vector<Product> products_of(const ModelShape& shape, LayerId layer) {
+  const LayerPlaces places = layer_places(shape);
+  if (places.is_output(layer)) return {{shape.hidden, places.row_count(layer)}};
+  const LayerKind& kind = layer_kind(shape, layer);
+  const bool has_none =
+      kind.products == nullptr || (places.are_tables_cut() && layer == places.head());
+  return has_none ? std::vector<Product>{} : kind.products(shape);
 }
 
 LayerTokens layer_tokens(const ModelShape& shape, LayerId layer, std::int64_t batch,

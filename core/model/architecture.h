@@ -125,6 +125,8 @@ struct Architecture {
   Positions positions = Positions::table;
   // Attention is computed a window at a time (core/model/torch/grouped_attention.cpp).
   bool attends_by_window = false;
+  // The embedding is the token table alone, so that it can be cut (layer_places.h).
+  bool cuts_tables = false;
   LayerKind embedding;
   LayerKind block;
   // The second stack's, where ModelShape::has_decoder().
@@ -146,9 +148,12 @@ struct Architecture {
 // In the order of Family.
 std::span<const Architecture* const> architectures();
 const Architecture& architecture_of(const ModelShape& shape);
-// Layer 0 is the embedding, `shape.layers` blocks follow, and the head is last.
+// A piece of a table that is cut has the embedding's, or the head's.
 const LayerKind& layer_kind(const ModelShape& shape, LayerId layer);
 const LayerKind& head_kind(const ModelShape& shape);
+// LayerKind::made and products of a layer, of a piece of a table its own.
+std::vector<MadeTensor> made_of(const ModelShape& shape, LayerId layer);
+std::vector<Product> products_of(const ModelShape& shape, LayerId layer);
 
 // The tokens of a micro-batch of batch x sequence that a layer has rows of.
 LayerTokens layer_tokens(const ModelShape& shape, LayerId layer, std::int64_t batch,

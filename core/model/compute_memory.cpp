@@ -42,7 +42,7 @@ std::int64_t base_bytes(const ModelShape& shape, const ModelOptions& options) {
   const FlatLayout base = shape.base_layout();
   const std::int64_t value_bytes = bytes_of(options.compute);
   if (!options.base_comes_by_layer) return base.parameter_count * value_bytes;
-  const std::int64_t places = base.layers.front().count + 2 * base.largest_after_first();
+  const std::int64_t places = base.staying_elements() + 2 * base.largest_passing();
   return places * value_bytes + 2 * kLineBytes;
 }
 

@@ -12,10 +12,17 @@ std::int64_t FlatLayout::largest_layer_elements() const {
   return largest;
 }
 
-std::int64_t FlatLayout::largest_after_first() const {
+std::int64_t FlatLayout::largest_passing() const {
   std::int64_t largest = 0;
-  for (std::size_t l = 1; l < layers.size(); ++l) largest = std::max(largest, layers[l].count);
+  for (std::size_t l = first_stays ? 1 : 0; l < layers.size(); ++l)
+    largest = std::max(largest, layers[l].count);
   return largest;
+}
+
+std::int64_t elements_within(const TensorInfo& tensor, const LayerRange& layer) {
+  const std::int64_t first = std::max(tensor.first, layer.first);
+  const std::int64_t end = std::min(tensor.first + tensor.count, layer.first + layer.count);
+  return std::max<std::int64_t>(0, end - first);
 }
 
 std::uint64_t FlatLayout::fingerprint() const {

@@ -1,6 +1,7 @@
 #include "core/model/flop.h"
 
 #include "core/model/architecture.h"
+#include "core/model/layer_places.h"
 #include "core/model/lora.h"
 
 namespace sluice::model {
@@ -34,26 +35,23 @@ double keys_of(const Attention& attention, const Extent& extent) {
   return extent.sequence * (attention.looks_back_only ? 0.5 : 1);
 }
 
-std::vector<Product> products_of(const LayerKind& kind, const ModelShape& shape) {
-  return kind.products != nullptr ? kind.products(shape) : std::vector<Product>{};
-}
-
-std::vector<Attention> attentions_of(const LayerKind& kind, const ModelShape& shape) {
+std::vector<Attention> attentions_of(const ModelShape& shape, LayerId layer) {
+  const LayerKind& kind = layer_kind(shape, layer);
   return kind.attentions != nullptr ? kind.attentions(shape) : std::vector<Attention>{};
 }
 
-double product_flop(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
+double product_flop(const ModelShape& shape, LayerId layer, const Extent& extent) {
   double flop = 0;
-  for (const Product& product : products_of(kind, shape)) {
+  for (const Product& product : products_of(shape, layer)) {
     flop += 2 * rows_of(product.rows, extent) * static_cast<double>(product.in) *
             static_cast<double>(product.out);
   }
   return flop;
 }
 
-double flop_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
-  double flop = product_flop(kind, shape, extent);
-  for (const Attention& attention : attentions_of(kind, shape)) {
+double flop_of(const ModelShape& shape, LayerId layer, const Extent& extent) {
+  double flop = product_flop(shape, layer, extent);
+  for (const Attention& attention : attentions_of(shape, layer)) {
     flop += 4 * extent.tokens() * keys_of(attention, extent) * static_cast<double>(attention.width);
   }
   return flop;
@@ -79,9 +77,8 @@ double adapter_flop(const ModelShape& shape, LayerId layer, const Extent& extent
 // A matrix that is not trained has one product, for its input's gradient; all else has two.
 double backward_flop_beside(const ModelShape& shape, LayerId layer, const Extent& extent) {
   if (layer < first_trained_layer(shape)) return 0;
-  const LayerKind& kind = layer_kind(shape, layer);
-  return 2 * (flop_of(kind, shape, extent) + adapter_flop(shape, layer, extent)) -
-         product_flop(kind, shape, extent);
+  return 2 * (flop_of(shape, layer, extent) + adapter_flop(shape, layer, extent)) -
+         product_flop(shape, layer, extent);
 }
 
 LayerTokens tokens_of(const Extent& extent) {
@@ -89,21 +86,22 @@ LayerTokens tokens_of(const Extent& extent) {
           static_cast<std::int64_t>(extent.batch * extent.source)};
 }
 
-double elements_of(const LayerKind& kind, const ModelShape& shape, const Extent& extent) {
+double elements_of(const ModelShape& shape, LayerId layer, const Extent& extent) {
   double scores = 0;  // of a token
-  for (const Attention& attention : attentions_of(kind, shape)) {
+  for (const Attention& attention : attentions_of(shape, layer)) {
     scores += static_cast<double>(attention.heads) * keys_of(attention, extent);
   }
+  const LayerKind& kind = layer_kind(shape, layer);
   const double each_sequence =
       kind.sequence_values != nullptr ? static_cast<double>(kind.sequence_values(shape)) : 0;
-  return static_cast<double>(made_widths(kind.made(shape), tokens_of(extent))) +
+  return static_cast<double>(made_widths(made_of(shape, layer), tokens_of(extent))) +
          extent.tokens() * scores + extent.batch * each_sequence;
 }
 
 // The elements of the matrices.
-double weights_of(const LayerKind& kind, const ModelShape& shape) {
+double weights_of(const ModelShape& shape, LayerId layer) {
   double weights = 0;
-  for (const Product& product : products_of(kind, shape)) {
+  for (const Product& product : products_of(shape, layer)) {
     weights += static_cast<double>(product.in) * static_cast<double>(product.out);
   }
   return weights;
@@ -117,12 +115,15 @@ Extent extent_of(const ModelShape& shape, LayerId layer, std::int64_t batch,
           static_cast<double>(sequence)};
 }
 
-bool is_embedding(LayerId layer) { return index_of(layer) == 0; }
-bool is_head(const ModelShape& shape, LayerId layer) { return index_of(layer) > shape.layers; }
+bool is_embedding(const ModelShape& shape, LayerId layer) {
+  return layer_places(shape).is_embedding(layer);
+}
+// The head, or a piece of its table.
+bool is_head(const ModelShape& shape, LayerId layer) { return layer >= layer_places(shape).head(); }
 
 // The depth does not matter to the embedding.
-double embedding_parameters(const ModelShape& shape) {
-  return static_cast<double>(shape.with_least_depth().flat_layout().layers.front().count);
+double embedding_parameters(const ModelShape& shape, LayerId layer) {
+  return static_cast<double>(shape.with_least_depth().flat_layout().layer(layer).count);
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ double embedding_parameters(const ModelShape& shape) {
 double forward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
                     std::int64_t sequence) {
   const Extent extent = extent_of(shape, layer, batch, sequence);
-  return flop_of(layer_kind(shape, layer), shape, extent) + adapter_flop(shape, layer, extent);
+  return flop_of(shape, layer, extent) + adapter_flop(shape, layer, extent);
 }
 
 double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
@@ -142,18 +143,17 @@ double backward_flop(const ModelShape& shape, LayerId layer, std::int64_t batch,
     const bool goes_again = backward > 0 && !is_head(shape, layer) && is_recomputed(activations);
     return backward + (goes_again ? forward : 0);
   }
-  if (is_embedding(layer)) return forward;
+  if (is_embedding(shape, layer)) return forward;
   return (!is_head(shape, layer) && is_recomputed(activations) ? 3 : 2) * forward;
 }
 
 double forward_elements(const ModelShape& shape, LayerId layer, std::int64_t batch,
                         std::int64_t sequence) {
   const Extent extent = extent_of(shape, layer, batch, sequence);
-  const double elements = elements_of(layer_kind(shape, layer), shape, extent);
+  const double elements = elements_of(shape, layer, extent);
   const auto adapted =
       static_cast<double>(made_widths(adapter_made(shape, layer), tokens_of(extent)));
-  const double logits =
-      is_head(shape, layer) ? extent.tokens() * static_cast<double>(answer_count(shape)) : 0;
+  const double logits = extent.tokens() * static_cast<double>(logit_count(shape, layer));
   return elements + adapted + logits;
 }
 
@@ -167,14 +167,13 @@ double backward_elements(const ModelShape& shape, LayerId layer, std::int64_t ba
   if (is_head(shape, layer)) return 2 * forward;
   // The results of a layer are gradients of its parameters, copied; a copied value takes about a
   // quarter of one that is computed (gpt2-124m's tables: 39 million in 7 ms).
-  const LayerKind& kind = layer_kind(shape, layer);
   const double passes = is_recomputed(activations) ? 3 : 2;
   const double weights =
-      shape.has_adapters() ? adapter_weights(shape, layer) : weights_of(kind, shape);
-  if (!is_embedding(layer)) return passes * forward + weights / 4;
+      shape.has_adapters() ? adapter_weights(shape, layer) : weights_of(shape, layer);
+  if (!is_embedding(shape, layer)) return passes * forward + weights / 4;
   const bool keeps_something =
-      needed_bytes(kind.made(shape), ParameterKind::bf16) > 0;  // a norm's, of the rows
-  return embedding_parameters(shape) / 4 + (keeps_something ? passes * forward : 0);
+      needed_bytes(made_of(shape, layer), ParameterKind::bf16) > 0;  // a norm's, of the rows
+  return embedding_parameters(shape, layer) / 4 + (keeps_something ? passes * forward : 0);
 }
 
 }  // namespace sluice::model

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/model/layer_places.h"
 #include "core/model/model_factory.h"
 
 namespace sluice::model {
 
-// Rows whose logits exist together, by the answers that each has, a vocabulary's tokens or classes.
+// Rows whose logits exist together, by the answers that each has: a vocabulary's tokens, those of a
+// piece of it (widest_logits()), or classes.
 // More rows than 1024, which take 103 MB of GPT-2's vocabulary, make the products no faster; of a
 // wider one fewer are taken, so that logits stay within 134 MB.
 inline constexpr std::int64_t head_chunk_tokens(std::int64_t answers) {
@@ -30,7 +32,7 @@ inline constexpr std::int64_t kTiedSliceRows = 4096;
 // Whether a step makes the head's part of the tied table's gradient as one product or adds several.
 inline bool head_is_one_product(const ModelShape& shape, const ModelOptions& options) {
   return options.micro_step_count == 1 && options.batch * shape.target_sequence(options.sequence) <=
-                                              head_chunk_tokens(answer_count(shape));
+                                              head_chunk_tokens(widest_logits(shape));
 }
 
 }  // namespace sluice::model

@@ -1,6 +1,7 @@
 #include "core/model/kept_bytes.h"
 
 #include "core/model/architecture.h"
+#include "core/model/layer_places.h"
 #include "core/model/lora.h"
 
 namespace sluice::model {
@@ -31,11 +32,11 @@ class Blocks {
 std::vector<std::int64_t> kept_block_bytes(const ModelShape& shape, LayerId layer,
                                            std::int64_t batch, std::int64_t sequence,
                                            Activations choice, ParameterKind precision) {
-  if (!is_offloaded(choice) || index_of(layer) == 0) return {};
+  if (!is_offloaded(choice) || layer_places(shape).is_embedding(layer)) return {};
   if (layer < first_trained_layer(shape)) return {};
   const LayerTokens tokens = layer_tokens(shape, layer, batch, sequence);
   Blocks blocks;
-  std::vector<MadeTensor> made = layer_kind(shape, layer).made(shape);
+  std::vector<MadeTensor> made = made_of(shape, layer);
   const std::vector<MadeTensor> of_adapters = adapter_made(shape, layer);
   made.insert(made.end(), of_adapters.begin(), of_adapters.end());
   for (const MadeTensor& tensor : made) {

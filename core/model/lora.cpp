@@ -12,10 +12,10 @@ namespace {
 constexpr std::string_view kWeight = ".weight";
 
 bool is_output_table(const ModelShape& shape, const FlatLayout& layout, const TensorInfo& tensor) {
-  if (index_of(tensor.layer) != layout.layer_count() - 1) return false;
   const bool is_last = &tensor == &layout.tensors.back();
+  const bool is_heads = index_of(tensor.layer) == layout.layer_count() - 1;
   return (shape.has_own_output_table() && is_last) ||
-         (shape.classes > 0 && tensor.shape.front() == shape.classes);
+         (is_heads && shape.classes > 0 && tensor.shape.front() == shape.classes);
 }
 
 bool is_matrix(const ModelShape& shape, const FlatLayout& layout, const TensorInfo& tensor) {
@@ -164,7 +164,9 @@ FlatLayout adapter_layout(const ModelShape& shape) {
       builder.adapter(module->name, module->in, module->out, shape.lora.rank);
   }
   CHECK(module == modules.end());
-  return builder.take();
+  FlatLayout layout = builder.take();
+  layout.first_stays = base.first_stays;
+  return layout;
 }
 
 LayerId first_trained_layer(const ModelShape& shape) {

@@ -1,6 +1,7 @@
 #include "core/model/model_shape.h"
 
 #include "core/model/architecture.h"
+#include "core/model/layer_places.h"
 #include "core/model/lora.h"
 #include "core/model/span_lengths.h"
 
@@ -36,7 +37,7 @@ FlatLayout ModelShape::base_layout() const {
   }
   builder.begin_layer("head");
   head_kind(*this).add_tensors(builder, "head", *this);
-  return builder.take();
+  return cut_tables(builder.take(), layer_places(*this));
 }
 
 bool ModelShape::is_causal() const { return architecture_of(*this).is_causal; }

@@ -9,6 +9,7 @@
 #include "core/model/dropped_weights.h"
 #include "core/model/head_chunk.h"
 #include "core/model/kept_bytes.h"
+#include "core/model/layer_places.h"
 #include "core/model/lora.h"
 #include "core/model/widened_pieces.h"
 
@@ -21,9 +22,7 @@ LayerTokens tokens_of(const ModelShape& shape, const ModelOptions& options, Laye
   return layer_tokens(shape, layer, options.batch, options.sequence);
 }
 
-LayerId head_of(const ModelShape& shape) {
-  return LayerId{static_cast<std::int32_t>(shape.layers) + 1};
-}
+LayerId head_of(const ModelShape& shape) { return layer_places(shape).head(); }
 
 std::int64_t row_bytes(const ModelShape& shape, const ModelOptions& options, LayerId layer) {
   return tokens_of(shape, options, layer).own * shape.hidden * value_bytes(options);
@@ -47,7 +46,7 @@ std::int64_t offloaded_of(const ModelShape& shape, const ModelOptions& options, 
 
 Offloaded offloaded(const ModelShape& shape, const ModelOptions& options) {
   Offloaded found;
-  for (const LayerId layer : all_ids<LayerId>(index_of(head_of(shape)) + 1)) {
+  for (const LayerId layer : all_ids<LayerId>(layer_places(shape).count())) {
     const std::int64_t bytes = offloaded_of(shape, options, layer);
     found.all += options.micro_step_count * bytes;
     found.widest = std::max(found.widest, bytes);
@@ -122,11 +121,10 @@ LayerMemory layer_memory(const ModelShape& shape, const ModelOptions& options, L
                   .products = products,
                   .attention_bytes = attention_bytes(shape, options, tokens, products),
                   .trains_weights = !shape.has_adapters()});
-  const LayerKind& kind = layer_kind(shape, layer);
-  kind.record(tape, shape);
+  layer_kind(shape, layer).record(tape, shape);
   const AdapterWidths adapters = adapter_widths(shape);
-  LayerMemory memory{memory_bytes(kind.made(shape), options.compute, tokens), tape.backward_bytes(),
-                     tape.backward_bytes(LayerTape::Kept::stays)};
+  LayerMemory memory{memory_bytes(made_of(shape, layer), options.compute, tokens),
+                     tape.backward_bytes(), tape.backward_bytes(LayerTape::Kept::stays)};
   const std::int64_t rows = std::max(tokens.own, tokens.source);
   memory.kept += rows * adapters.kept * value_bytes(options);
   const std::int64_t passing = rows * adapters.passing * value_bytes(options);
@@ -137,13 +135,13 @@ LayerMemory layer_memory(const ModelShape& shape, const ModelOptions& options, L
 
 // ---- the head
 
-// The output table's gradient: one product; or an fp32 sum and the slice of a product that is being
-// added to it, as it is and widened.
+// The gradient of the output table, or of a piece of it: one product; or an fp32 sum and the slice
+// of a product that is being added to it, as it is and widened.
 std::int64_t output_gradient_bytes(const ModelShape& shape, const ModelOptions& options) {
   if (shape.has_adapters()) return 0;  // the table is not trained
   if (head_is_one_product(shape, options))
-    return answer_count(shape) * shape.hidden * value_bytes(options);
-  return answer_count(shape) * shape.hidden * kFp32Bytes;
+    return widest_logits(shape) * shape.hidden * value_bytes(options);
+  return widest_logits(shape) * shape.hidden * kFp32Bytes;
 }
 
 // A product for it, with what the product has beside itself.
@@ -152,7 +150,7 @@ std::int64_t output_product_bytes(const ModelShape& shape, const ModelOptions& o
   if (shape.has_adapters()) return 0;
   const bool is_one = head_is_one_product(shape, options);
   const std::int64_t rows =
-      is_one ? answer_count(shape) : std::min(answer_count(shape), kTiedSliceRows);
+      is_one ? widest_logits(shape) : std::min(widest_logits(shape), kTiedSliceRows);
   const std::int64_t values = rows * shape.hidden;
   const std::int64_t beside =
       product_beside_bytes(products, options.compute, chunk * (rows + shape.hidden), values);
@@ -163,7 +161,8 @@ std::int64_t output_product_bytes(const ModelShape& shape, const ModelOptions& o
 
 // Pieces of the loss in fp32 where the processor computes (core/model/torch/head_loss.cpp).
 std::int64_t loss_piece_bytes(const ModelShape& shape, std::int64_t chunk) {
-  return std::min(chunk * answer_count(shape), std::max(kLossPieceElements, answer_count(shape))) *
+  return std::min(chunk * widest_logits(shape),
+                  std::max(kLossPieceElements, widest_logits(shape))) *
          kFp32Bytes;
 }
 
@@ -172,6 +171,35 @@ struct HeadMemory {
   std::int64_t forward = 0;   // beside what is kept
   std::int64_t backward = 0;  // the same
 };
+
+// A piece of the output table. The head's rows stay until all of them have gone back; each piece
+// adds to the gradient of those, in fp32.
+HeadMemory piece_memory(const ModelShape& shape, const ModelOptions& options, Products products) {
+  const LayerPlaces places = layer_places(shape);
+  const std::int64_t chunk =
+      std::min(tokens_of(shape, options, places.last()).own, head_chunk_tokens(places.piece_rows));
+  const std::int64_t logits = chunk * places.piece_rows;
+  const std::int64_t table = places.piece_rows * shape.hidden;
+  const std::int64_t rows = chunk * shape.hidden;
+  const std::int64_t piece = loss_piece_bytes(shape, chunk);
+  const auto beside = [&](std::int64_t factors, std::int64_t result) {
+    return product_beside_bytes(products, options.compute, factors, result);
+  };
+  const std::int64_t widened = has_16_bits(options.compute) ? rows * kFp32Bytes : 0;
+  const std::int64_t of_rows =
+      rows * value_bytes(options) + std::max(widened, beside(logits + table, rows));
+  const std::int64_t gradient = output_gradient_bytes(shape, options);
+  // A later chunk finds the piece's gradient there.
+  const std::int64_t there = chunk < tokens_of(shape, options, places.last()).own ? gradient : 0;
+  HeadMemory memory = {0, std::max(beside(table + rows, logits), 2 * piece),
+                       std::max(there + std::max(piece, of_rows),
+                                gradient + output_product_bytes(shape, options, chunk, products))};
+  if (!is_recomputed(options.activations.of(places.last()))) return memory;
+  const std::int64_t made_anew = logits * value_bytes(options);
+  memory.forward += made_anew;
+  memory.backward = made_anew + std::max(memory.backward, there + beside(table + rows, logits));
+  return memory;
+}
 
 // With its rows' gradient, and from the first chunk on that of a table of its own.
 HeadMemory head_memory(const ModelShape& shape, const ModelOptions& options, Products products) {
@@ -205,6 +233,19 @@ HeadMemory head_memory(const ModelShape& shape, const ModelOptions& options, Pro
   return memory;
 }
 
+// A head whose output table is layers of its own is a norm, whose output they keep.
+HeadMemory cut_head_memory(const ModelShape& shape, const ModelOptions& options,
+                           Products products) {
+  const LayerId head = head_of(shape);
+  const LayerMemory layer = layer_memory(shape, options, head, products);
+  const std::int64_t row = row_bytes(shape, options, head);
+  const std::int64_t rows_gradient = row / value_bytes(options) * kFp32Bytes + row;
+  const std::int64_t backward =
+      rows_gradient + layer.backward_of(options.activations.of(head)).most;
+  if (is_recomputed(options.activations.of(head))) return {0, row, layer.kept + backward};
+  return {layer.kept, 0, backward};
+}
+
 // ---- a step
 
 // The memory of a step's tensors, from phase to phase. Each layer goes forward with all
@@ -214,20 +255,26 @@ class StepMemory {
   StepMemory(const ModelShape& shape, const ModelOptions& options, Products products)
       : shape_(shape),
         options_(options),
-        head_(head_memory(shape, options, products)),
-        block_(layer_memory(shape, options, LayerId{1}, products)),
+        products_(products),
+        places_(layer_places(shape)),
+        head_(places_.are_tables_cut() ? cut_head_memory(shape, options, products)
+                                       : head_memory(shape, options, products)),
+        block_(layer_memory(shape, options, places_.first_block(), products)),
         decoder_block_(shape.has_decoder() ? layer_memory(shape, options, last_block(), products)
                                            : block_),
         offloaded_(offloaded(shape, options)) {}
 
   StepPeak peak() const {
     Phase most = head_phase();
-    for (std::int32_t l = static_cast<std::int32_t>(shape_.layers); l > 0; --l) {
-      const Phase next = block_phase(LayerId{l});
+    const auto consider = [&most](const Phase& next) {
       if (next.bytes() > most.bytes()) most = next;
+    };
+    if (places_.are_tables_cut()) consider(output_phase());
+    for (LayerId layer = places_.head(); layer > places_.first_block();) {
+      layer = LayerId{index_of(layer) - 1};
+      consider(block_phase(layer));
     }
-    const Phase last = embedding_phase();
-    if (last.bytes() > most.bytes()) most = last;
+    consider(places_.are_tables_cut() ? embedding_pieces_phase() : embedding_phase());
     return {.kept_bytes = most.kept,
             .offloaded_bytes = offloaded_.with(offloaded_.widest),
             .beside_bytes = most.beside,
@@ -242,9 +289,9 @@ class StepMemory {
     std::int64_t bytes() const { return kept + beside; }
   };
 
-  LayerId last_block() const { return LayerId{static_cast<std::int32_t>(shape_.layers)}; }
+  LayerId last_block() const { return LayerId{index_of(places_.head()) - 1}; }
   bool is_of_decoder(LayerId layer) const {
-    return shape_.has_decoder() && index_of(layer) > shape_.stacks.encoder_layers;
+    return shape_.has_decoder() && places_.block_of(layer) >= shape_.stacks.encoder_layers;
   }
   const LayerMemory& block(LayerId layer) const {
     return is_of_decoder(layer) ? decoder_block_ : block_;
@@ -267,17 +314,24 @@ class StepMemory {
   // What is there of a micro-batch for all of the step: numbers, logits, encoder's output.
   std::int64_t room() const {
     const std::int64_t tokens = tokens_of(shape_, options_, head_of(shape_)).own;
-    std::int64_t bytes = batch_bytes(shape_, options_.batch, options_.sequence) +
-                         tokens * kFp32Bytes + source_values() * value_bytes(options_);
-    if (!is_recomputed(options_.activations.of(head_of(shape_))))
-      bytes += tokens * answer_count(shape_) * value_bytes(options_);
+    const std::int64_t of_row = places_.are_tables_cut() ? 2 * kFp32Bytes : kFp32Bytes;  // loss
+    std::int64_t bytes = batch_bytes(shape_, options_.batch, options_.sequence) + tokens * of_row +
+                         source_values() * value_bytes(options_);
+    for (LayerId layer = places_.head(); layer <= places_.last();
+         layer = LayerId{index_of(layer) + 1}) {
+      if (!is_recomputed(options_.activations.of(layer)))
+        bytes += tokens * logit_count(shape_, layer) * value_bytes(options_);
+    }
     return bytes;
   }
   // The outputs of the embedding, and of the layers below one and of itself.
   std::int64_t kept_up_to(LayerId layer) const {
     std::int64_t bytes = options_.batch * shape_.looked_up_sequence(options_.sequence) *
                          shape_.hidden * value_bytes(options_);
-    for (std::int32_t l = 1; l <= index_of(layer); ++l) bytes += kept_of(LayerId{l});
+    for (LayerId below = places_.first_block(); below <= layer;
+         below = LayerId{index_of(below) + 1}) {
+      bytes += kept_of(below);
+    }
     return bytes;
   }
   // While a layer is computed.
@@ -292,6 +346,18 @@ class StepMemory {
     const bool leaves = is_offloaded(options_.activations.of(head));
     return {kept_of_all(head, kept_up_to(last_block()) + (leaves ? 0 : head_.kept)),
             std::max(head_.forward, head_.backward)};
+  }
+
+  // The rows that the pieces of the output table read, and with all of them their gradient.
+  Phase output_phase() const {
+    const std::int64_t row = row_bytes(shape_, options_, places_.head());
+    const HeadMemory piece = piece_memory(shape_, options_, products_);
+    const std::int64_t kept = kept_up_to(last_block()) + std::max(row, head_kept());
+    const std::int64_t gradient = row / value_bytes(options_) * kFp32Bytes;
+    return {kept_of_all(places_.last(), kept + gradient), std::max(piece.forward, piece.backward)};
+  }
+  std::int64_t head_kept() const {
+    return is_offloaded(options_.activations.of(places_.head())) ? 0 : head_.kept;
   }
 
   // Each micro-batch has a gradient of the stream; the encoder's output receives one in fp32 from
@@ -320,7 +386,7 @@ class StepMemory {
     const ModelShape asked = shape_.has_adapters() ? shape_ : shape_.with_least_depth();
     const LayerId like = shape_.has_adapters()  ? layer
                          : is_of_decoder(layer) ? LayerId{static_cast<std::int32_t>(asked.layers)}
-                                                : LayerId{1};
+                                                : places_.first_block();
     for (const TensorInfo& tensor : asked.flat_layout().tensors) {
       if (tensor.layer == like) largest = std::max(largest, tensor.count);
     }
@@ -337,8 +403,17 @@ class StepMemory {
             shape_.hidden * (2 * rows * kFp32Bytes + sums * (kFp32Bytes + value_bytes(options_)))};
   }
 
+  // The sums by token of every micro-batch, which the pieces take in turn.
+  Phase embedding_pieces_phase() const {
+    const std::int64_t values = options_.batch * options_.sequence * shape_.hidden;
+    return {kept_of_all(LayerId{0}, values * kFp32Bytes),
+            values * (kFp32Bytes + value_bytes(options_))};
+  }
+
   const ModelShape& shape_;
   const ModelOptions& options_;
+  Products products_;
+  LayerPlaces places_;
   HeadMemory head_;
   LayerMemory block_;
   LayerMemory decoder_block_;

@@ -4,7 +4,8 @@
 // far ahead as the window has room, in the order in which a pass needs them; in forward each is
 // read once the last update of it is written.
 //
-// The embedding stays from its forward to its backward, since the head may use its tables. Forward
+// An embedding whose table is whole stays from its forward to its backward, since the head may use
+// it. Forward
 // leaves the window as full as it was: what backward needs first is still there, and is not read
 // again. Every piece is checked as it comes against what was written.
 //
@@ -69,7 +70,7 @@ class ParameterCarrier final : public ParameterSource {
   };
 
   Layer& at(LayerId layer) { return layers_[static_cast<std::size_t>(index_of(layer))]; }
-  static bool stays(LayerId layer) { return index_of(layer) == 0; }
+  bool stays(LayerId layer) const { return parts_.layout.stays(layer); }
   runtime::Task<Status> fetch_all();
   runtime::Task<Status> fetch(LayerId layer);
   bool make_room(LayerId layer);

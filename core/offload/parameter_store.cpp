@@ -18,7 +18,7 @@ ParameterWindow plan_parameter_window(const model::FlatLayout& layout,
   std::int64_t all_bytes = 0;
   for (std::size_t l = 0; l < layout.layers.size(); ++l) {
     const std::int64_t size_bytes = page_bytes(layout.layers[l], options.parameter_kind);
-    if (l == 0) {
+    if (layout.stays(LayerId{static_cast<std::int32_t>(l)})) {
       window.table_bytes = size_bytes;
       continue;
     }

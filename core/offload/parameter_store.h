@@ -22,7 +22,7 @@ namespace sluice::offload {
 
 // The part of the parameters that is in host memory. In bytes of whole pages, as all here.
 struct ParameterWindow {
-  std::int64_t table_bytes = 0;   // of the embedding: from its forward to its backward
+  std::int64_t table_bytes = 0;   // of an embedding that is whole: from its forward to its backward
   std::int64_t widest_bytes = 0;  // of the other layers
   std::int64_t buffer_bytes = 0;  // what the other layers may take
   std::int64_t total_bytes() const { return table_bytes + buffer_bytes; }

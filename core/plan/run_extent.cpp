@@ -1,6 +1,7 @@
 #include "core/plan/run_extent.h"
 
 #include "base/figure_text.h"
+#include "core/model/layer_places.h"
 
 namespace sluice::plan {
 namespace {
@@ -23,7 +24,7 @@ double step_bytes(const settings::BatchConfig& batch, const model::ModelShape& s
 }  // namespace
 
 Status check_step_extent(const settings::BatchConfig& batch, const model::ModelShape& shape) {
-  const std::int64_t layers = shape.layers + 2;
+  const std::int64_t layers = layer_places(shape).count();
   if (batch.grad_accum_steps > kLayerPassesMax / layers) {
     return make_error(ErrorCode::config,
                       "grad_accum_steps={}: {} has {} layers, and a step may compute {} of them in "

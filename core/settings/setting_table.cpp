@@ -259,7 +259,8 @@ const Setting kSettings[] = {
     {"parameter_buffer", "offload", own, bytes, AT(offload.parameter_buffer_bytes),
      between(0, kBytesMax), "bytes",
      "With parameter_tier=storage: host memory that layers' parameters take, beside those of the "
-     "embedding; at least the widest layer. 0 means twice the widest layer."},
+     "embedding where its table is whole; at least the widest layer. 0 means twice the widest "
+     "layer."},
     {"density", "offload", numbers, number, AT(offload.density), Range{.min = 1e-6, .max = 1}, "",
      "Part of each gradient's elements that is sent, the largest; 1 sends all, uncompressed."},
     {"density_warmup_steps", "offload", numbers, integer, AT(offload.density_warmup_steps),

@@ -5,6 +5,7 @@
 
 #include "core/model/architecture.h"
 #include "core/model/kept_bytes.h"
+#include "core/model/layer_places.h"
 
 namespace sluice::shard {
 
@@ -23,9 +24,8 @@ std::int64_t kept_activation_bytes(const model::ModelShape& shape, ParameterKind
       return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
     };
     std::int64_t all_bytes = bytes_as(model::Activations::offload);
-    if (l + 1 == layer_count)
-      all_bytes += layer_tokens(shape, layer, batch, sequence).own * answer_count(shape) *
-                   bytes_of(precision);
+    all_bytes += layer_tokens(shape, layer, batch, sequence).own * logit_count(shape, layer) *
+                 bytes_of(precision);
     const model::Activations choice = activations.of(layer);
     if (choice == model::Activations::keep) kept_bytes += all_bytes;
     if (!model::is_recomputed(choice)) continue;

@@ -14,6 +14,7 @@ using model::LayerRange;
 
 FlatLayout parameter_part(const FlatLayout& model, std::int32_t part, std::int32_t parts) {
   FlatLayout layout;
+  layout.first_stays = model.first_stays;
   for (const LayerRange& layer : model.layers) {
     const auto shard = shard_of(layer.count, parts, part, optimizer::kNormBlockElements);
     layout.layers.push_back({layer.name, layout.parameter_count, shard.count, shard.first,
@@ -25,6 +26,7 @@ FlatLayout parameter_part(const FlatLayout& model, std::int32_t part, std::int32
 
 FlatLayout stretch_of(const FlatLayout& layout, const Stretch& stretch) {
   FlatLayout cut;
+  cut.first_stays = layout.first_stays;
   for (const LayerRange& layer : layout.layers) {
     const std::int64_t end = stretch.first + stretch.count;
     const std::int64_t low = std::clamp(layer.first, stretch.first, end);

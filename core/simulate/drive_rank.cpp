@@ -5,6 +5,7 @@
 
 #include "core/model/architecture.h"
 #include "core/model/kept_bytes.h"
+#include "core/model/layer_places.h"
 #include "core/offload/base_cut.h"
 #include "core/offload/offload_memory.h"
 #include "core/plan/memory_plan.h"
@@ -42,10 +43,8 @@ LayerBytes layer_bytes(const plan::RunPlan& plan, LayerId layer) {
   };
   LayerBytes bytes{.all = bytes_as(model::Activations::offload),
                    .input = bytes_as(model::Activations::offload_inputs)};
-  if (index_of(layer) + 1 == plan.layout.layer_count()) {
-    bytes.logits = layer_tokens(plan.shape, layer, batch.batch, batch.sequence).own *
-                   answer_count(plan.shape) * bytes_of(plan.config.arithmetic.precision);
-  }
+  bytes.logits = layer_tokens(plan.shape, layer, batch.batch, batch.sequence).own *
+                 logit_count(plan.shape, layer) * bytes_of(plan.config.arithmetic.precision);
   bytes.all += bytes.logits;
   return bytes;
 }
@@ -76,7 +75,7 @@ std::int64_t activation_bytes(const plan::RunPlan& plan) {
 
 // The tables, and two layers at a time.
 std::int64_t elements_at_a_time(const model::FlatLayout& layout) {
-  return layout.layers.front().count + 2 * layout.largest_after_first();
+  return layout.staying_elements() + 2 * layout.largest_passing();
 }
 
 // An accelerator has all of a base, or as much of it as of what is trained.

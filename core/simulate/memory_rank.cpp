@@ -13,16 +13,18 @@ namespace {
 // A step waits for the broadcasts of the one before, and the first has none before it.
 constexpr int kWarmUps = 1;
 
-// Its matrices, the first with the layer's vectors; all of it where it has no matrix.
+// Its matrices, or the rows that it has of one, the first with the layer's vectors; all of it where
+// it has no matrix.
 std::vector<std::int64_t> layer_modules(const model::FlatLayout& layout, LayerId layer) {
   std::vector<std::int64_t> modules;
   std::int64_t in_vectors = 0;
   for (const model::TensorInfo& tensor : layout.tensors) {
-    if (tensor.layer != layer) continue;
+    const std::int64_t count = elements_within(tensor, layout.layer(layer));
+    if (count == 0) continue;
     if (tensor.shape.size() < 2) {
-      in_vectors += tensor.count;
+      in_vectors += count;
     } else {
-      modules.push_back(tensor.count);
+      modules.push_back(count);
     }
   }
   if (modules.empty()) modules.push_back(0);

@@ -71,5 +71,20 @@ def a_wide_vocabulary_trains_in_less_than_its_logits_take(place):
             f"{peak} bytes were resident, and the logits take {logits_bytes}")
 
 
+@test
+def no_buffer_is_sized_by_wide_tables(place):
+    model = WIDE_MODEL.replace("tied_tables = true", "").replace("hidden = 64", "hidden = 128")
+    (place / "wide.toml").write_text(model)
+    table_bytes = 151_936 * 128 * 2
+    report = place.train("--json", "--steps", 2, model="wide.toml", batch=1, sequence=64,
+                         activations="recompute", parameter_tier="storage", method="csd",
+                         subgroup_elements=100_000, host_memory="300MB", output="pieces").json()
+    require_equal(len(report["losses"]), 2, "losses")
+    peak = report["host_memory_peak_bytes"]
+    # With whole tables three of them would be there as parameters, and two as gradients.
+    require(peak <= report["host_memory_plan_bytes"] <= 300_000_000 < 150_000_000 + 5 * table_bytes,
+            f"{peak} bytes were resident, and a table takes {table_bytes}")
+
+
 if __name__ == "__main__":
     sys.exit(main())

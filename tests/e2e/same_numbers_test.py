@@ -160,6 +160,22 @@ def settings_give_the_same_numbers_for_a_llama(place):
     require(found[0] != found[1], "two shapes gave the same numbers")
 
 
+# Both tables are two layers each.
+WIDE_TABLES = LLAMA_MODEL.replace("vocabulary = 256", "vocabulary = 40000")
+
+
+@test
+def settings_give_the_same_numbers_where_tables_are_layers(place):
+    (place / "wide.toml").write_text(WIDE_TABLES)
+    factors = {**FAMILY_FACTORS, "subgroup_elements": [65536, 100_000], "devices": [1, 3]}
+    common = {"model": "wide.toml"}
+    found = compare_all(place, pairwise(factors, seed=10)[:8], common, steps=3)
+    require(found[0][0] > found[0][-1], f"nothing was learnt: {found[0]}")
+    with database(place / "run0/run.db") as db:
+        layers = {layer for layer, in db.execute("SELECT DISTINCT layer_id FROM span")}
+    require(layers >= set(range(7)), f"two pieces a table, two blocks and a head: {layers}")
+
+
 @test
 def a_llama_in_pieces_gives_the_numbers_of_one_run(place):
     (place / "llama.toml").write_text(LLAMA_MODEL)

@@ -214,6 +214,7 @@ const Architecture kLlama = {
     .output_table = OutputTable::own_unless_tied,
     .positions = Positions::any,
     .attends_by_window = true,
+    .cuts_tables = true,
     .embedding = {.add_tensors = add_llama_embedding, .made = looked_up_made},
     .block = {.add_tensors = add_llama_block,
               .made = llama_block_made,

@@ -13,8 +13,14 @@ bool ends_so(std::string_view name, std::string_view end) {
          (name.size() == end.size() || name[name.size() - end.size() - 1] == '.');
 }
 
-at::Tensor view_of(const TensorInfo& info, const at::Tensor& flat, std::int64_t first) {
-  return flat.narrow(0, info.first - first, info.count).view(info.shape).detach();
+// All of a tensor; of a table that is cut, the rows that are the layer's.
+at::Tensor view_of(const TensorInfo& info, const at::Tensor& flat, const LayerRange& range) {
+  const std::int64_t count = elements_within(info, range);
+  std::vector<std::int64_t> shape = info.shape;
+  shape.front() = shape.front() * count / info.count;
+  return flat.narrow(0, std::max<std::int64_t>(0, info.first - range.first), count)
+      .view(shape)
+      .detach();
 }
 
 }  // namespace
@@ -42,9 +48,8 @@ void FlatViews::view_layer(const FlatLayout& layout, LayerId layer, const at::Te
   layers.resize(layout.layers.size());
   LayerViews::Named fresh;
   for (const TensorInfo& info : layout.tensors) {
-    if (info.layer != layer) continue;
-    fresh.tensors.push_back(
-        view_of(info, flat, range.first).set_requires_grad(index_of(layer) > 0));
+    if (elements_within(info, range) == 0) continue;
+    fresh.tensors.push_back(view_of(info, flat, range).set_requires_grad(index_of(layer) > 0));
     fresh.names.push_back(info.name);
   }
   layers[index_of(layer)].trained_ = std::move(fresh);
@@ -65,8 +70,9 @@ void FlatViews::view_base_layer(const FlatLayout& layout, LayerId layer, const a
   views.adapter_scale_ = adapter_scale;
   views.base_ = {};
   for (const TensorInfo& info : layout.tensors) {
-    if (info.layer != layer) continue;
-    views.base_.tensors.push_back(view_of(info, flat, layout.layer(layer).first));
+    const LayerRange& range = layout.layer(layer);
+    if (elements_within(info, range) == 0) continue;
+    views.base_.tensors.push_back(view_of(info, flat, range));
     views.base_.names.push_back(info.name);
   }
 }

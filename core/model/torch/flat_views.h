@@ -58,7 +58,6 @@ struct FlatViews {
 
   const LayerViews& of(LayerId layer) const { return layers[index_of(layer)]; }
   const LayerViews& embedding() const { return layers.front(); }
-  const LayerViews& head() const { return layers.back(); }
 };
 
 // An array in host memory as one tensor.

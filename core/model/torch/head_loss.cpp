@@ -1,7 +1,9 @@
 #include "core/model/torch/head_loss.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/logaddexp.h>
 #include <ATen/ops/logsumexp.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -40,6 +42,17 @@ at::Tensor column_of(const Targets& targets) {
   return targets.some_ignored ? column.clamp_min(0) : column;
 }
 
+// The same in a piece of the vocabulary: the column, and whether the target is there at all.
+struct ColumnsOfPiece {
+  at::Tensor column;
+  at::Tensor is_there;
+};
+
+ColumnsOfPiece columns_of(const Targets& targets, AnswerRange piece) {
+  const at::Tensor column = (targets.tokens - piece.first).unsqueeze(1);
+  return {column.clamp(0, piece.count - 1), column.ge(0).logical_and(column.lt(piece.count))};
+}
+
 // Selected out, not multiplied by 0: logits of a row that nobody asks may be infinite.
 void leave_out_ignored(const at::Tensor& rows, const Targets& targets) {
   if (!targets.some_ignored) return;
@@ -67,6 +80,44 @@ at::Tensor cross_entropy_sum(const at::Tensor& logits, const Targets& targets,
     sum.add_(losses.sum(at::kDouble));
   });
   return sum;
+}
+
+void take_logits_of_piece(const at::Tensor& logits, const Targets& targets, AnswerRange piece,
+                          const LossRows& into) {
+  const bool is_first = piece.first == 0;
+  for_each_piece(logits, [&](std::int64_t first, std::int64_t rows) {
+    const at::Tensor wide = logits.narrow(0, first, rows).to(at::kFloat);
+    const LossRows so_far = into.rows(first, rows);
+    const at::Tensor sums = at::logsumexp(wide, 1);
+    so_far.log_sums.copy_(is_first ? sums : at::logaddexp(so_far.log_sums, sums));
+    const ColumnsOfPiece at_target = columns_of(targets.rows(first, rows), piece);
+    const at::Tensor found = wide.gather(1, at_target.column).squeeze(1);
+    if (is_first) so_far.target_logits.zero_();
+    so_far.target_logits.copy_(
+        at::where(at_target.is_there.squeeze(1), found, so_far.target_logits));
+  });
+}
+
+at::Tensor cross_entropy_sum(const LossRows& rows, const Targets& targets) {
+  const at::Tensor losses = rows.log_sums - rows.target_logits;
+  leave_out_ignored(losses, targets);
+  return losses.sum(at::kDouble);
+}
+
+void cross_entropy_gradient_of_piece_(const at::Tensor& logits, const Targets& targets,
+                                      AnswerRange piece, const at::Tensor& log_sums, double scale) {
+  for_each_piece(logits, [&](std::int64_t first, std::int64_t rows) {
+    const at::Tensor part = logits.narrow(0, first, rows);
+    at::Tensor wide = part.to(at::kFloat);
+    wide.sub_(log_sums.narrow(0, first, rows).unsqueeze(1)).exp_();
+    const Targets of_rows = targets.rows(first, rows);
+    const ColumnsOfPiece at_target = columns_of(of_rows, piece);
+    wide.scatter_(1, at_target.column,
+                  wide.gather(1, at_target.column).sub_(at_target.is_there.to(at::kFloat)));
+    wide.mul_(scale);
+    leave_out_ignored(wide, of_rows);
+    part.copy_(wide);
+  });
 }
 
 void cross_entropy_gradient_(const at::Tensor& logits, const Targets& targets,

@@ -21,16 +21,16 @@ void for_each_slice(const at::Tensor& table, Function&& function) {
 }  // namespace
 
 OutputGradient::OutputGradient(const Table& table) : table_(table) {
-  if (table.waits) head_part_ = empty_part();
+  if (table.waits) head_part_ = empty_part(table.answers);
 }
 
-at::Tensor OutputGradient::empty_part() const {
-  return at::empty({table_.answers, table_.hidden},
+at::Tensor OutputGradient::empty_part(std::int64_t rows) const {
+  return at::empty({rows, table_.hidden},
                    table_.parts == Parts::one ? table_.like : table_.like.dtype(at::kFloat));
 }
 
 void OutputGradient::add_from_head(const at::Tensor& logits_gradient, const at::Tensor& normed) {
-  if (!head_part_.defined()) head_part_ = empty_part();
+  if (!head_part_.defined()) head_part_ = empty_part(logits_gradient.size(1));
   if (table_.parts == Parts::one) {
     CHECK(!pending_);
     product_into(head_part_, logits_gradient.t(), normed);

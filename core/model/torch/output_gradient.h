@@ -25,7 +25,7 @@ class OutputGradient {
   enum class Parts : std::uint8_t { one, several };
   struct Table {
     std::int64_t vocabulary = 0;
-    std::int64_t answers = 0;  // the output table's rows: the vocabulary's, or classes
+    std::int64_t answers = 0;  // the output table's rows: the vocabulary's, a piece's, or classes
     std::int64_t hidden = 0;
     at::TensorOptions like;  // type and device of the model's parameters
     Parts parts = Parts::one;
@@ -37,7 +37,8 @@ class OutputGradient {
   // Forgets what a step that was given up has left.
   void drop() { pending_ = false; }
 
-  // logits_gradient (tokens, answers), normed (tokens, hidden).
+  // logits_gradient (tokens, answers; of a table that is cut the last piece may have fewer), normed
+  // (tokens, hidden).
   void add_from_head(const at::Tensor& logits_gradient, const at::Tensor& normed);
 
   // Puts head's part (once, at the first call after it was added to) and the embedding's part of
@@ -49,7 +50,7 @@ class OutputGradient {
   void put_alone(GradientWriter& writer);
 
  private:
-  at::Tensor empty_part() const;
+  at::Tensor empty_part(std::int64_t rows) const;
 
   Table table_;
   at::Tensor head_part_;  // (answers, hidden)

@@ -1,4 +1,5 @@
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/mv.h>
 
@@ -86,15 +87,17 @@ class StackModel::Text final : public TextWriter {
       RETURN_IF_ERROR(model_.threads_.start());
       const at::NoGradGuard no_grad;
       const WindowShape window{1, model_.options_.sequence};
-      if (index_of(layer) == 0) {
-        x_ = embed(window);
-      } else {
+      const LayerPlaces places = model_.places();
+      if (places.is_embedding(layer)) {
+        x_ = embed(layer, window);
+      } else if (!places.is_output(layer)) {
         const Dropout nothing_dropped;
         x_ = model_.run_layer(layer, x_, model_.host_views_,
                               {model_.shape_, window, model_.host_views_.constants,
-                               index_of(layer) - 1, nothing_dropped});
+                               places.block_of(layer), nothing_dropped});
       }
-      if (layer == model_.head()) add_token();
+      if (places.has_logits(layer)) add_logits(layer);
+      if (layer == places.last()) add_token();
       return ok_status();
     });
   }
@@ -105,19 +108,26 @@ class StackModel::Text final : public TextWriter {
     return std::min(tokens_.size(), static_cast<std::size_t>(model_.options_.sequence));
   }
 
-  at::Tensor embed(WindowShape window) const {
+  at::Tensor embed(LayerId layer, WindowShape window) const {
     const std::span<const std::int64_t> context = std::span(tokens_).last(context_size());
     std::vector<std::int64_t> padded(context.begin(), context.end());
     padded.resize(static_cast<std::size_t>(window.sequence));
-    return model_.architecture_.embed(at::from_blob(padded.data(), {window.sequence}, at::kLong),
-                                      model_.host_views_.embedding(), {window}, model_.shape_);
+    const at::Tensor tokens = at::from_blob(padded.data(), {window.sequence}, at::kLong);
+    const FlatViews& views = model_.host_views_;
+    if (model_.places().are_tables_cut())
+      return look_up(model_.embedding_piece(layer, views), tokens, x_);
+    return model_.architecture_.embed(tokens, views.embedding(), {window}, model_.shape_);
+  }
+
+  void add_logits(LayerId layer) {
+    const auto last = static_cast<std::int64_t>(context_size()) - 1;
+    logits_.push_back(
+        at::mv(model_.output_table(model_.host_views_, layer), x_[last]).to(at::kFloat));
   }
 
   void add_token() {
-    const auto last = static_cast<std::int64_t>(context_size()) - 1;
-    const at::Tensor x = std::exchange(x_, at::Tensor());
-    const at::Tensor logits =
-        at::mv(model_.output_table(model_.host_views_), x[last]).to(at::kFloat);
+    x_ = at::Tensor();
+    const at::Tensor logits = at::cat(std::exchange(logits_, {}));
     const double random =
         unit_interval(split_mix(mix64(options_.seed), static_cast<std::uint64_t>(written_count_)));
     const std::span all(logits.const_data_ptr<float>(), static_cast<std::size_t>(logits.numel()));
@@ -137,7 +147,8 @@ class StackModel::Text final : public TextWriter {
   std::vector<std::int64_t> tokens_;
   std::string text_;
   std::int64_t written_count_ = 0;
-  at::Tensor x_;  // the last layer's output
+  at::Tensor x_;                    // the last layer's output
+  std::vector<at::Tensor> logits_;  // of the next token, by layers that make any
 };
 
 Result<std::unique_ptr<TextWriter>> StackModel::write_text(const SampleOptions& options) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/id_vector.h"
 #include "core/model/batch_check.h"
 #include "core/model/compute_device.h"
 #include "core/model/head_chunk.h"
@@ -57,7 +58,7 @@ StackModel::StackModel(const TorchArchitecture& architecture, const ModelShape& 
       host_views_(view_flat(layout_, parameters)),
       threads_(options.thread_count),
       output_gradient_({.vocabulary = shape.vocabulary,
-                        .answers = answer_count(shape),
+                        .answers = widest_logits(shape),
                         .hidden = shape.hidden,
                         .like = parameters_on(device, options),
                         .parts = head_is_one_product(shape, options)
@@ -116,12 +117,17 @@ StackModel::Room StackModel::make_room() const {
 }
 
 void StackModel::make_room_for_logits(Room& room) const {
-  if (!keeps_logits()) {
-    room.logits = at::Tensor();
-  } else if (!room.logits.defined()) {
-    room.logits = at::empty(
-        {options_.batch * shape_.target_sequence(options_.sequence), answer_count(shape_)},
-        parameters_on(block_memory_.device, options_));
+  room.logits.resize(places().are_tables_cut() ? static_cast<std::size_t>(places().outputs) : 1);
+  for (const LayerId layer : all_ids<LayerId>(places().count())) {
+    if (!places().has_logits(layer)) continue;
+    at::Tensor& logits = room.logits[logits_place(layer)];
+    if (!keeps_logits(layer)) {
+      logits = at::Tensor();
+    } else if (!logits.defined()) {
+      logits = at::empty(
+          {options_.batch * shape_.target_sequence(options_.sequence), logit_count(shape_, layer)},
+          parameters_on(block_memory_.device, options_));
+    }
   }
 }
 
@@ -192,7 +198,7 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
   if (use == BatchUse::training) micro.dropout = micro.numbers.dropout();
   micro.layers.resize(static_cast<std::size_t>(layout_.layer_count()));
   for (std::size_t l = 0; l < micro.layers.size(); ++l) micro.saved.emplace_back(block_memory_);
-  const std::int64_t chunk = head_chunk_tokens(answer_count(shape_));
+  const std::int64_t chunk = head_chunk_tokens(widest_logits(shape_));
   for (std::int64_t first = 0; first < micro.targets.tokens(); first += chunk) {
     const std::int64_t count = std::min(chunk, micro.targets.tokens() - first);
     micro.head_chunks.push_back({first, count});
@@ -207,7 +213,7 @@ Status StackModel::set_batch(int micro_step, const TokenBatch& batch, BatchUse u
 
 LayerContext StackModel::context_of(LayerId layer, const MicroBatch& micro) const {
   LayerContext context{shape_,           micro.window,
-                       views_.constants, index_of(layer) - 1,
+                       views_.constants, places().block_of(layer),
                        micro.dropout,    micro.numbers.documents()};
   if (!two_stacks_) return context;
   context.bias = &two_stacks_->bias_of(layer);
@@ -223,25 +229,26 @@ at::Tensor StackModel::run_layer(LayerId layer, const at::Tensor& x, const FlatV
                                  const LayerContext& context) const {
   if (layer == head()) {
     const at::Tensor rows = shape_.classifies() ? first_tokens(x, context.window) : x;
-    return context.dropout.of_rows(architecture_.head(rows, views.head(), shape_),
+    return context.dropout.of_rows(architecture_.head(rows, views.of(head()), shape_),
                                    output_drop_place());
   }
   const auto block = context.encoded != nullptr ? architecture_.decoder_block : architecture_.block;
   return block(x, views.of(layer), context);
 }
 
-const at::Tensor& StackModel::output_table(const FlatViews& views) const {
-  return has_own_output_table() ? views.head()[architecture_.output_table]
+const at::Tensor& StackModel::output_table(const FlatViews& views, LayerId layer) const {
+  return has_own_output_table() ? views.of(layer)[architecture_.output_table]
                                 : views.embedding()[architecture_.token_table];
 }
 
-at::Tensor StackModel::logits_of(const MicroBatch& micro, const HeadChunk& chunk,
+at::Tensor StackModel::logits_of(LayerId layer, const MicroBatch& micro, const HeadChunk& chunk,
                                  const at::Tensor& normed) const {
-  at::Tensor logits = micro.logits.defined()
-                          ? micro.logits.narrow(0, chunk.first, chunk.count)
-                          : at::empty({chunk.count, answer_count(shape_)}, normed.options());
-  product_into(logits, normed.narrow(0, chunk.first, chunk.count), output_table(views_).t());
-  if (has_output_bias()) logits.add_(views_.head()[architecture_.output_bias]);
+  const at::Tensor& room = micro.logits[logits_place(layer)];
+  const at::Tensor& table = output_table(views_, layer);
+  at::Tensor logits = room.defined() ? room.narrow(0, chunk.first, chunk.count)
+                                     : at::empty({chunk.count, table.size(0)}, normed.options());
+  product_into(logits, normed.narrow(0, chunk.first, chunk.count), table.t());
+  if (has_output_bias()) logits.add_(views_.of(layer)[architecture_.output_bias]);
   return logits;
 }
 
@@ -259,22 +266,28 @@ Status StackModel::forward(LayerId layer, int micro_step) {
 void StackModel::launch_forward(LayerId layer, int micro_step) {
   MicroBatch& micro = micro_batch(micro_step);
   CHECK_EQ(index_of(layer), micro.next_layer);
-  if (index_of(layer) == 0) {
-    forward_embedding(micro);
+  at::Tensor& loss_sum = rooms_[static_cast<std::size_t>(micro_step)].loss_sum;
+  if (places().is_embedding(layer)) {
+    forward_embedding(layer, micro);
+  } else if (places().is_output(layer)) {
+    forward_output(layer, micro, loss_sum);
   } else {
     if (two_stacks_ && two_stacks_->is_first_of_decoder(layer))
       begin_decoder(micro, room(micro_step));
     forward_block(layer, micro);
   }
-  if (layer == head()) forward_head(micro, rooms_[static_cast<std::size_t>(micro_step)].loss_sum);
+  if (layer == head()) forward_head(micro, loss_sum);
   ++micro.next_layer;
 }
 
-void StackModel::forward_embedding(MicroBatch& micro) {
+void StackModel::forward_embedding(LayerId layer, MicroBatch& micro) {
   const at::NoGradGuard no_grad;
-  const at::Tensor x =
-      architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.places(), shape_);
-  micro.stream = micro.dropout.of_rows(x, embedding_drop_place());
+  micro.stream =
+      places().are_tables_cut()
+          ? look_up(embedding_piece(layer, views_), micro.numbers.inputs(), micro.stream)
+          : architecture_.embed(micro.numbers.inputs(), views_.embedding(), micro.places(), shape_);
+  if (index_of(layer) + 1 < places().embeddings) return;
+  micro.stream = micro.dropout.of_rows(micro.stream, embedding_drop_place());
   if (two_stacks_) two_stacks_->make_biases(views_.embedding());
 }
 
@@ -315,26 +328,32 @@ at::Tensor StackModel::run_watched(LayerId layer, const at::Tensor& input,
     const SavedTensorWatch watch([&](const at::Tensor& tensor) { saved.note(tensor); });
     output = run_layer(layer, input, views_, context_of(layer, micro));
   }
-  if (layer == head() && !is_recomputed(choice_of(layer))) saved.note(output);
-  CHECK(layer == head() || !saved.has(output));
+  const bool makes_logits = places().has_logits(layer);
+  if (makes_logits && !is_recomputed(choice_of(layer))) saved.note(output);
+  CHECK(makes_logits || !saved.has(output));
   return output;
 }
 
 void StackModel::forward_head(MicroBatch& micro, at::Tensor& loss_sum) const {
   const at::NoGradGuard no_grad;
   const at::Tensor normed = std::exchange(micro.stream, at::Tensor());
-  sum_loss(micro, normed, loss_sum);
+  if (places().are_tables_cut()) {
+    micro.pieces.normed = normed;
+  } else {
+    sum_loss(micro, normed, loss_sum);
+  }
 }
 
 void StackModel::sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const {
-  micro.log_sums = at::empty({micro.targets.tokens()}, normed.options().dtype(at::kFloat));
+  micro.loss_rows.log_sums =
+      at::empty({micro.targets.tokens()}, normed.options().dtype(at::kFloat));
   const Targets targets = micro.numbers.targets();
   loss_sum.zero_();
   for (const HeadChunk& chunk : micro.head_chunks) {
-    const at::Tensor logits = logits_of(micro, chunk, normed);
+    const at::Tensor logits = logits_of(head(), micro, chunk, normed);
     const Targets of_chunk = targets.rows(chunk.first, chunk.count);
-    loss_sum.narrow(0, 0, 1).add_(
-        cross_entropy_sum(logits, of_chunk, micro.log_sums.narrow(0, chunk.first, chunk.count)));
+    loss_sum.narrow(0, 0, 1).add_(cross_entropy_sum(
+        logits, of_chunk, micro.loss_rows.log_sums.narrow(0, chunk.first, chunk.count)));
     if (shape_.classifies())
       loss_sum.narrow(0, 1, 1).add_(logits.argmax(1).eq(of_chunk.tokens).sum());
   }
@@ -361,10 +380,16 @@ void StackModel::launch_backward(LayerId layer, int micro_step, double gradient_
   CHECK(micro.use == BatchUse::training);
   GradientWriter writer(into);
   if (!goes_backward(layer)) return writer.finish();
-  if (layer == head()) {
+  if (places().is_output(layer)) {
+    backward_output(layer, micro, gradient_scale, writer);
+  } else if (layer == head() && places().are_tables_cut()) {
+    backward_cut_head(micro, writer);
+  } else if (layer == head()) {
     backward_head(micro, gradient_scale, writer);
-  } else if (index_of(layer) > 0) {
+  } else if (places().is_block(layer)) {
     backward_block(layer, micro, writer);
+  } else if (places().are_tables_cut()) {
+    backward_embedding_piece(layer, micro, writer);
   } else {
     backward_embedding(micro, writer);
   }
@@ -417,18 +442,19 @@ void StackModel::backward_head(MicroBatch& micro, double gradient_scale, Gradien
     const at::NoGradGuard no_grad;
     const Targets targets = micro.numbers.targets();
     for (const HeadChunk& chunk : micro.head_chunks) {
-      const at::Tensor logits = keeps_logits() ? micro.logits.narrow(0, chunk.first, chunk.count)
-                                               : logits_of(micro, chunk, normed);
+      const at::Tensor logits = keeps_logits(head())
+                                    ? micro.logits.front().narrow(0, chunk.first, chunk.count)
+                                    : logits_of(head(), micro, chunk, normed);
       cross_entropy_gradient_(logits, targets.rows(chunk.first, chunk.count),
-                              micro.log_sums.narrow(0, chunk.first, chunk.count), scale,
+                              micro.loss_rows.log_sums.narrow(0, chunk.first, chunk.count), scale,
                               bias_gradient);
       at::Tensor chunk_gradient = normed_gradient.narrow(0, chunk.first, chunk.count);
-      product_into(chunk_gradient, logits, output_table(views_));
+      product_into(chunk_gradient, logits, output_table(views_, head()));
       if (trains_tables)
         output_gradient_.add_from_head(logits, normed.narrow(0, chunk.first, chunk.count));
     }
   }
-  std::span<const at::Tensor> watched = views_.head().in_flat_order();
+  std::span<const at::Tensor> watched = views_.of(head()).in_flat_order();
   if (trains_tables)
     watched = watched.first(watched.size() - (has_own_output_table() ? 1 : 0) -
                             (has_output_bias() ? 1 : 0));

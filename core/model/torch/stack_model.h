@@ -22,12 +22,15 @@
 #include <string>
 #include <vector>
 
+#include "core/model/layer_places.h"
 #include "core/model/model_factory.h"
 #include "core/model/torch/batch_numbers.h"
 #include "core/model/torch/compute_threads.h"
 #include "core/model/torch/flat_views.h"
+#include "core/model/torch/head_loss.h"
 #include "core/model/torch/output_gradient.h"
 #include "core/model/torch/saved_blocks.h"
+#include "core/model/torch/table_pieces.h"
 #include "core/model/torch/torch_architecture.h"
 #include "core/model/torch/torch_layers.h"
 #include "core/model/torch/two_stacks.h"
@@ -86,11 +89,17 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     std::int64_t first = 0;
     std::int64_t count = 0;
   };
+  // Between the layers that a table is cut into.
+  struct PieceRows {
+    at::Tensor normed;           // the head's output, which the pieces of the output table read
+    at::Tensor normed_gradient;  // fp32: their products are added
+    at::Tensor token_sums;       // BatchNumbers::sum_by_token() of the embedding's gradient
+  };
   // The memory that a micro-batch has for all of the run.
   struct Room {
     NumbersPlaces numbers;
-    // All tokens' logits; undefined where the head is recomputed.
-    at::Tensor logits;
+    // All tokens' logits, of each layer that makes any; undefined where it is recomputed.
+    std::vector<at::Tensor> logits;
     at::Tensor encoded;              // of two stacks: TwoStacks::make_room()
     at::Tensor loss_in_host_memory;  // fp64, as the next
     at::Tensor loss_sum;             // of a classifier with the number of right answers behind it
@@ -107,9 +116,11 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
     // The part of it that leaves memory. Outlives the layer's KeptLayer where a write of it does.
     std::vector<SavedBlocks> saved;
     std::vector<HeadChunk> head_chunks;
-    // In the room for them. From forward to backward of the head the logits, then their gradient.
-    at::Tensor logits;
-    at::Tensor log_sums;          // of the logits, one a token
+    // In the room for them. From forward to backward of their layer the logits, then their
+    // gradient.
+    std::vector<at::Tensor> logits;
+    LossRows loss_rows;           // no `target_logits` where the output table is whole
+    PieceRows pieces;             // where tables are cut
     at::Tensor stream;            // the last layer's output, cut off from its graph
     at::Tensor stream_gradient;   // of the last layer that went backward, with respect to its input
     StackBorder border;           // of two stacks
@@ -124,8 +135,15 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   bool passes_gradient_on(LayerId layer) const { return layout_.layer(layer).first > 0; }
 
   Activations choice_of(LayerId layer) const { return options_.activations.of(layer); }
-  bool keeps_logits() const { return !is_recomputed(choice_of(head())); }
-  LayerId head() const { return LayerId{layout_.layer_count() - 1}; }
+  bool keeps_logits(LayerId layer) const { return !is_recomputed(choice_of(layer)); }
+  LayerPlaces places() const { return layer_places(shape_); }
+  LayerId head() const { return places().head(); }
+  // Of MicroBatch::logits, for a layer that makes any.
+  std::size_t logits_place(LayerId layer) const {
+    return places().is_output(layer)
+               ? static_cast<std::size_t>(index_of(layer) - index_of(head()) - 1)
+               : 0;
+  }
   MicroBatch& micro_batch(int micro_step);
   const Room& room(int micro_step) const;
   Room make_room() const;
@@ -143,13 +161,13 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   }
   bool has_own_output_table() const { return shape_.has_own_output_table(); }
   bool has_output_bias() const { return architecture_.output_bias != nullptr; }
-  const at::Tensor& output_table(const FlatViews& views) const;
-  at::Tensor logits_of(const MicroBatch& micro, const HeadChunk& chunk,
+  const at::Tensor& output_table(const FlatViews& views, LayerId layer) const;
+  at::Tensor logits_of(LayerId layer, const MicroBatch& micro, const HeadChunk& chunk,
                        const at::Tensor& normed) const;
 
   // Loss of the head's rows, summed over the tokens.
   void sum_loss(MicroBatch& micro, const at::Tensor& normed, at::Tensor& loss_sum) const;
-  void forward_embedding(MicroBatch& micro);
+  void forward_embedding(LayerId layer, MicroBatch& micro);
   void begin_decoder(MicroBatch& micro, const Room& room) const;
   void forward_block(LayerId layer, MicroBatch& micro) const;
   at::Tensor run_watched(LayerId layer, const at::Tensor& input, MicroBatch& micro) const;
@@ -159,6 +177,16 @@ class StackModel final : public TrainableModel, public TorchLayers, private Kept
   void backward_head(MicroBatch& micro, double gradient_scale, GradientWriter& writer);
   void backward_block(LayerId layer, MicroBatch& micro, GradientWriter& writer);
   void backward_embedding(MicroBatch& micro, GradientWriter& writer);
+  // Pieces of tables that are cut (stack_tables.cpp).
+  AnswerRange answers_of(LayerId layer) const {
+    return {places().first_row(layer), places().row_count(layer)};
+  }
+  TablePiece embedding_piece(LayerId layer, const FlatViews& views) const;
+  void forward_output(LayerId layer, MicroBatch& micro, at::Tensor& loss_sum) const;
+  void backward_output(LayerId layer, MicroBatch& micro, double gradient_scale,
+                       GradientWriter& writer);
+  void backward_cut_head(MicroBatch& micro, GradientWriter& writer);
+  void backward_embedding_piece(LayerId layer, MicroBatch& micro, GradientWriter& writer);
   KeptLayer take_layer(LayerId layer, MicroBatch& micro) const;
   // `shared`: tensors besides that the layer's graph reads. Their gradients.
   std::vector<at::Tensor> propagate(LayerId layer, const KeptLayer& kept,

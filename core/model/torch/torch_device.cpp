@@ -50,8 +50,8 @@ MemoryItems torch_device_memory(const ModelShape& shape, const ModelOptions& opt
   const DeviceOwnMemory own = own_memory_of(device);
   const std::int64_t element_bytes = bytes_of(options.compute);
   return {
-      {"tables, used by the first layer and the last", layout.layers.front().count * element_bytes},
-      {"parameters of 2 layers", 2 * (layout.largest_after_first() * element_bytes + kLineBytes)},
+      {"tables, used by the first layer and the last", layout.staying_elements() * element_bytes},
+      {"parameters of 2 layers", 2 * (layout.largest_passing() * element_bytes + kLineBytes)},
       {"gradients of 2 layers",
        2 * (layout.largest_layer_elements() * gradient_element_bytes(options) + kLineBytes)},
       {"tokens", options.micro_step_count * batch_bytes(shape, options.batch, options.sequence)},
@@ -106,10 +106,10 @@ void TorchDevice::take(Place& place, std::int64_t size_bytes, const std::string&
 
 void TorchDevice::take(Places& places, const FlatLayout& layout, std::string_view what) const {
   const std::int64_t element_bytes = bytes_of(model_.parameter_kind());
-  take(places.tables, layout.layers.front().count * element_bytes,
-       fmt::format("the tables{}", what));
+  places.first_stays = layout.first_stays;
+  take(places.tables, layout.staying_elements() * element_bytes, fmt::format("the tables{}", what));
   for (const std::size_t i : {0U, 1U})
-    take(places.others[i], layout.largest_after_first() * element_bytes + kLineBytes,
+    take(places.others[i], layout.largest_passing() * element_bytes + kLineBytes,
          fmt::format("parameters of layers in place {}{}", i, what));
 }
 
@@ -126,7 +126,9 @@ void TorchDevice::take_memory() {
 }
 
 const TorchDevice::Place& TorchDevice::Places::of(LayerId layer) const {
-  return index_of(layer) == 0 ? tables : others[static_cast<std::size_t>(index_of(layer) % 2)];
+  return first_stays && index_of(layer) == 0
+             ? tables
+             : others[static_cast<std::size_t>(index_of(layer) % 2)];
 }
 
 at::Tensor TorchDevice::gradient_of(LayerId layer, int gradient) const {

@@ -54,10 +54,12 @@ class TorchDevice final : public ComputeDevice {
     at::Tensor flat(const LayerRange& layer, at::ScalarType dtype) const;
     at::Tensor bytes(const LayerRange& layer, std::int64_t element_bytes, BytePart part) const;
   };
-  // The places of a kind of parameters: of layer 0, and those that the others take turns with.
+  // The places of a kind of parameters: of a layer that stays, and those that the others take turns
+  // with.
   struct Places {
     Place tables;
     std::array<Place, 2> others;
+    bool first_stays = true;  // FlatLayout
     const Place& of(LayerId layer) const;
   };
   void take(Place& place, std::int64_t size_bytes, const std::string& name) const;

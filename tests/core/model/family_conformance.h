@@ -8,9 +8,9 @@
 
 namespace sluice::model {
 
-// The shape's vocabulary is 97. `weight_scale`: as make_parameters().
+// `weight_scale`: as make_parameters().
 inline void check_family(const ModelShape& shape, Activations activations, double weight_scale) {
-  ModelMaker maker{.vocabulary = 97, .batch = 3, .sequence = 20, .make = {}};
+  ModelMaker maker{.vocabulary = shape.vocabulary, .batch = 3, .sequence = 20, .make = {}};
   if (shape.has_decoder() || shape.classifies())
     maker.target_sequence = shape.target_sequence(maker.sequence);
   if (shape.classifies()) maker.classes = shape.classes;

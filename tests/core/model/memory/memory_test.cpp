@@ -118,7 +118,7 @@ std::int64_t measure(const ModelShape& shape, const ModelOptions& options) {
 const ModelShape kTiny{"tiny", 4, 256, 4, 128, 256};
 // gpt2-124m's width with two of its blocks and a quarter of its vocabulary.
 const ModelShape kWide{"wide", 2, 768, 12, 256, 12500};
-// Heads that share keys and values, wide heads with norms, and an output table of its own.
+// Heads that share keys and values, wide heads with norms, and tables in two pieces each.
 ModelShape llama_shape() {
   ModelShape shape{"llama", 4, 256, 4, 128, 8000, Family::llama};
   shape.kv_heads = 2;
@@ -151,6 +151,14 @@ ModelShape t5_shape() {
 const ModelShape kT5 = t5_shape();
 // Little but logits.
 const ModelShape kWordy{"wordy", 1, 64, 1, 256, 50000};
+// The same of tables that are cut.
+ModelShape wordy_pieces_shape() {
+  ModelShape shape{"wordy pieces", 1, 64, 1, 256, 50000, Family::llama};
+  shape.kv_heads = 1;
+  shape.ffn = 176;
+  return shape;
+}
+const ModelShape kWordyPieces = wordy_pieces_shape();
 
 struct Case {
   const ModelShape& shape;
@@ -174,6 +182,11 @@ const std::vector<Case> kCases = {
     {kT5, {.batch = 16, .sequence = 128}},
     {kT5, {.batch = 16, .sequence = 128, .activations = recompute}},
     {kWordy, {.batch = 1, .sequence = 256}},
+    {kWordyPieces, {.batch = 1, .sequence = 256}},
+    {kWordyPieces, {.batch = 8, .sequence = 256, .activations = recompute}},
+    {kWordyPieces, {.batch = 8, .sequence = 256, .micro_step_count = 3, .activations = recompute}},
+    {kWordyPieces,
+     {.batch = 8, .sequence = 256, .activations = recompute, .compute = ParameterKind::fp32}},
     // One layer at a time is in memory.
     {kTiny, {.batch = 16, .sequence = 128, .activations = offload, .activation_buffer_bytes = 1}},
     {kLlama, {.batch = 16, .sequence = 128, .activations = offload, .activation_buffer_bytes = 1}},
