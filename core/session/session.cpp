@@ -6,7 +6,9 @@
 
 namespace sluice::session {
 
-Session::Session(std::unique_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {}
+// No knob has turned yet, so the plan is nobody else's.
+Session::Session(std::unique_ptr<Schedule> schedule)
+    : schedule_(std::move(schedule)), planned_memory_bytes_(schedule_->planned_memory_bytes()) {}
 
 Session::~Session() {
   const Status closed = close();

@@ -89,6 +89,8 @@ class Session {
 
   // Steps that are done.
   std::int64_t step() const;
+  // Host memory that the session was planned to take when it was opened.
+  std::int64_t planned_memory_bytes() const { return planned_memory_bytes_; }
   // The parameters of a tensor: of 16 bits, as bits (precision=bf16 or fp16), or of fp32
   // (precision=fp32); a call for the others is a mistake of the program, which ends it. They change
   // between take_step() and the end of wait().
@@ -116,6 +118,7 @@ class Session {
   explicit Session(std::unique_ptr<Schedule> schedule);
 
   std::unique_ptr<Schedule> schedule_;
+  std::int64_t planned_memory_bytes_;
 };
 
 }  // namespace sluice::session

@@ -81,6 +81,10 @@ ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
   return run_->parameters().subspan(info.first, info.count);
 }
 
+std::int64_t Session::Schedule::planned_memory_bytes() const {
+  return run_->memory().host.total_bytes;
+}
+
 // All of the run is opened, used and closed on this thread.
 void Session::Schedule::run(Ticket& opened) {
   const Status open = open_all();

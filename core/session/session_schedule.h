@@ -44,6 +44,7 @@ class Session::Schedule final : private Tunable {
   Status ask(Note note);
   Status close();
   std::int64_t step() const { return step_.load(); }
+  std::int64_t planned_memory_bytes() const;  // before the first gradient
   ParameterSpan parameters(std::size_t tensor) const;
 
  private:

@@ -10,11 +10,39 @@
 namespace sluice::session {
 namespace {
 
-// Settings whose work a session does not do; left as they are, they ask for none.
-constexpr std::array kNotInSessions = {"device",           "backend",         "gradient_work",
-                                       "overlap",          "parameter_tier",  "activations",
-                                       "shard_parameters", "shard_gradients", "shard_state",
-                                       "replan",           "optimizer_state", "lora_rank"};
+// Settings whose work a session does not do, or that the program with the model does; left as they
+// are, they ask for none.
+constexpr std::array kNotInSessions = {"device",
+                                       "backend",
+                                       "gradient_work",
+                                       "overlap",
+                                       "parameter_tier",
+                                       "activations",
+                                       "shard_parameters",
+                                       "shard_gradients",
+                                       "shard_state",
+                                       "replan",
+                                       "optimizer_state",
+                                       "lora_rank",
+                                       "batch",
+                                       "sequence",
+                                       "grad_accum_steps",
+                                       "documents",
+                                       "mask_token",
+                                       "mask_share",
+                                       "sentinel_token",
+                                       "span_share",
+                                       "span_length",
+                                       "lora_alpha",
+                                       "lora_targets",
+                                       "lora_adapter",
+                                       "validation_every",
+                                       "validation_batches",
+                                       "validation_fraction",
+                                       "sample_tokens",
+                                       "sample_prompt",
+                                       "temperature",
+                                       "text_format"};
 
 std::string rates_text(std::span<const GroupRates> groups) {
   std::string text;

@@ -101,6 +101,8 @@ MAY_USE = {
     "gui/app": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
                 "gui/widgets", "gui/views"},
     "examples": {"core/session"},
+    # No libtorch: whatever torch a program has, tensors come by DLPack.
+    "python": {"base", "core/session"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/answers", "profiler/cupti", "profiler/report",
             "core/calibrate",
@@ -133,6 +135,7 @@ FOREIGN_OWNERS = [
     ("XRT", r"(xrt/|experimental/xrt|(ert|xclbin|xrt|xrt_mem|version)\.h|uuid/|boost/)",
      {"hls/host", "soft/smartssd", "hls/link"}),
     ("MPI", r"mpi\.h", {"core/collective"}),
+    ("nanobind", r"nanobind/", {"python"}),
     ("fmt, tl::expected", r"(fmt|tl)/",
      set(MAY_USE) - {"profiler/record", "hls/kernels", "hls/sim", "soft/smartssd/kernels"}),
 ]
@@ -144,7 +147,7 @@ SYSTEM_HEADERS = re.compile(
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
 TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "soft", "cli", "examples",
-               "tests", "bench"}
+               "python", "tests", "bench"}
 
 # CMake target -> the include that it stands for, or None where there is nothing to own.
 FOREIGN_TARGETS = {
@@ -309,6 +312,9 @@ def unlinked_includes(root):
 # What is planted, and what must be said about it.
 PLANTED = [
     ("base/planted.h", '#include "core/platform/platform.h"\n', "base may not use core/platform"),
+    ("python/planted.cpp", '#include "core/offload/offload.h"\n',
+     "python may not use core/offload"),
+    ("core/session/planted.cpp", "#include <nanobind/nanobind.h>\n", "belongs to python"),
     ("storage/io/planted.h", '#include "storage/state/state_store.h"\n',
      "storage/io may not use storage/state"),
     ("storage/state/planted.cpp", "#include <torch/types.h>\n", "<torch/types.h> belongs to"),

@@ -103,6 +103,7 @@ std::vector<float> plain_weights(std::size_t tensor, std::int64_t steps,
 TEST_CASE("tensors sent in any order are updated as plain AdamW does") {
   const TestFolder folder;
   auto session = opened(request_in(folder.path(), {"max_grad_norm=0", "weight_decay=0.01"}));
+  CHECK(session->planned_memory_bytes() > 1 << 20);
   take_steps(*session, 5);
   for (std::size_t tensor = 0; tensor < kTensors.size(); ++tensor) {
     REQUIRE(session->wait(tensor).ok());
@@ -223,9 +224,10 @@ TEST_CASE("another set of tensors, and settings that a session lacks, are refuse
   other.tensors[0].shape = {4};
   CHECK_THAT(Session::open(other).error().message(), Catch::Contains("was begun with tensors="));
   const TestFolder empty;
-  for (const char* setting : {"overlap=exact", "parameter_tier=storage", "buffer=3",
-                              "subgroup_elements=5000", "device=soft", "backend=xrt", "replan=true",
-                              "shard_state=2x1", "optimizer_state=moments"}) {
+  for (const char* setting :
+       {"overlap=exact", "parameter_tier=storage", "buffer=3", "subgroup_elements=5000",
+        "device=soft", "backend=xrt", "replan=true", "shard_state=2x1", "optimizer_state=moments",
+        "batch=4", "mask_share=0.2", "sample_tokens=5", "validation_every=3"}) {
     INFO(setting);
     const auto refused = Session::open(request_in(empty.path(), {setting}));
     REQUIRE_FALSE(refused.ok());

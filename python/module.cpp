@@ -1,0 +1,221 @@
+// `sluice._core`: core/session/session.h for Python. Tensors come as DLPack has them, so any
+// library that speaks it may send them, and libtorch is not linked.
+//
+// Thread contract: that of Session. Each call that waits does so without the interpreter's lock. A
+// process that was forked from the one that opened a session is refused: the schedule's thread is
+// not in it.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/float16.h"
+#include "core/session/session.h"
+
+namespace nb = nanobind;
+
+namespace sluice::python {
+namespace {
+
+using session::GroupRates;
+using session::Session;
+using session::StepDone;
+
+// Leaves C++ as the exception class that the package names (sluice.Error).
+struct Raised {
+  Error error;
+};
+
+const char* name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::config:
+      return "config";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::busy:
+      return "busy";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::memory:
+      return "memory";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::no_space:
+      return "no_space";
+    case ErrorCode::corrupt:
+      return "corrupt";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::diverged:
+      return "diverged";
+    case ErrorCode::internal:
+      break;
+  }
+  return "internal";
+}
+
+void raise_in_python(const std::exception_ptr& thrown, void* type) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Raised& raised) {
+    const nb::tuple arguments =
+        nb::make_tuple(raised.error.message(), name_of(raised.error.code()));
+    PyErr_SetObject(static_cast<PyObject*>(type), arguments.ptr());
+  }
+}
+
+template <typename T>
+T value_or_raise(Result<T> result) {
+  if (!result.ok()) throw Raised{result.error()};
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+using Gradient = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+using Parameters = nb::ndarray<nb::array_api>;
+// Name, shape, group, first values.
+using PythonTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t, Values>;
+
+constexpr nb::dlpack::dtype dtype_of(nb::dlpack::dtype_code code, std::uint8_t bits) {
+  return {static_cast<std::uint8_t>(code), bits, 1};
+}
+constexpr nb::dlpack::dtype kFp32 = dtype_of(nb::dlpack::dtype_code::Float, 32);
+constexpr nb::dlpack::dtype kFp16 = dtype_of(nb::dlpack::dtype_code::Float, 16);
+constexpr nb::dlpack::dtype kBf16 = dtype_of(nb::dlpack::dtype_code::Bfloat, 16);
+
+void widen(const Values& values, std::int64_t first, std::span<float> out) {
+  if (values.dtype() == kFp32) {
+    const float* from = static_cast<const float*>(values.data()) + first;
+    std::copy_n(from, out.size(), out.data());
+    return;
+  }
+  const Float16Kind kind = values.dtype() == kBf16 ? Float16Kind::bf16 : Float16Kind::fp16;
+  const std::uint16_t* from = static_cast<const std::uint16_t*>(values.data()) + first;
+  for (float& value : out) value = float_from_float16(kind, *from++);
+}
+
+class OpenSession {
+ public:
+  OpenSession(const std::string& folder, const std::vector<PythonTensor>& tensors,
+              std::size_t groups, const std::vector<std::string>& settings)
+      : has_16_bits_(has_16_bit_parameters(settings)) {
+    Session::Request request;
+    request.folder = folder;
+    request.settings = settings;
+    request.groups.resize(groups);
+    for (const auto& [name, shape, group, values] : tensors) {
+      check_values(name, values);
+      request.tensors.push_back({name, shape, group});
+    }
+    request.initial = [&tensors](std::size_t tensor, std::int64_t first, std::span<float> out) {
+      widen(std::get<Values>(tensors[tensor]), first, out);
+    };
+    const nb::gil_scoped_release others_run;
+    session_ = value_or_raise(Session::open(request));
+  }
+
+  // In a forked process nobody would end a thread that is not there.
+  ~OpenSession() {
+    if (process_ != getpid()) static_cast<void>(session_.release());
+  }
+
+  std::int64_t step() const { return session_->step(); }
+  std::int64_t planned_memory_bytes() const { return session_->planned_memory_bytes(); }
+
+  void send(std::size_t tensor, const Gradient& gradient) {
+    check_process();
+    const std::span<const float> values(gradient.data(), gradient.size());
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->send(tensor, values));
+  }
+
+  std::tuple<std::int64_t, double, bool> take_step(
+      const std::vector<std::pair<double, double>>& rates, double loss) {
+    check_process();
+    session::StepRequest request{.loss = loss};
+    if (!rates.empty()) request.lr = rates.front().first;
+    for (const auto& [lr, weight_decay] : rates) request.groups.push_back({lr, weight_decay});
+    const nb::gil_scoped_release others_run;
+    const StepDone done = value_or_raise(session_->take_step(request));
+    return {done.step, done.grad_norm, done.is_stopping};
+  }
+
+  // The session's own memory, once the last step is in it. `owner`: this object's, for as long as
+  // somebody holds it.
+  Parameters parameters(nb::handle owner, std::size_t tensor) {
+    check_process();
+    {
+      const nb::gil_scoped_release others_run;
+      value_or_raise(session_->wait(tensor));
+    }
+    return has_16_bits_ ? as_array(session_->parameters(tensor), owner, kBf16)
+                        : as_array(session_->parameters_fp32(tensor), owner, kFp32);
+  }
+
+  void close() {
+    if (process_ != getpid()) return;
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->close());
+  }
+
+ private:
+  // The package asks for one of two precisions: bf16, or fp32.
+  static bool has_16_bit_parameters(const std::vector<std::string>& settings) {
+    return std::ranges::find(settings, "precision=bf16") != settings.end();
+  }
+
+  static void check_values(const std::string& name, const Values& values) {
+    const nb::dlpack::dtype type = values.dtype();
+    if (type == kFp32 || type == kBf16 || type == kFp16) return;
+    throw Raised{make_error(ErrorCode::config, "{}: parameters are fp32, bf16 or fp16", name)};
+  }
+
+  void check_process() const {
+    if (process_ == getpid()) return;
+    throw Raised{make_error(ErrorCode::config,
+                            "this process was forked from {}, whose session this is; only that one "
+                            "can use it",
+                            process_)};
+  }
+
+  template <typename T>
+  static Parameters as_array(std::span<const T> values, nb::handle owner, nb::dlpack::dtype type) {
+    const std::size_t size = values.size();
+    return {const_cast<T*>(values.data()), 1, &size, owner, nullptr, type};
+  }
+
+  const pid_t process_ = getpid();
+  const bool has_16_bits_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace
+}  // namespace sluice::python
+
+NB_MODULE(_core, module) {
+  using sluice::python::OpenSession;
+  // The package stays loaded as long as the process.
+  nb::object error = nb::module_::import_("sluice._error").attr("Error");
+  nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
+
+  nb::class_<OpenSession>(module, "Session", "core/session/session.h")
+      .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
+                    std::size_t, const std::vector<std::string>&>(),
+           nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"))
+      .def_prop_ro("step", &OpenSession::step)
+      .def_prop_ro("planned_memory_bytes", &OpenSession::planned_memory_bytes)
+      .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())
+      .def("take_step", &OpenSession::take_step, nb::arg("rates"), nb::arg("loss"))
+      .def("parameters",
+           [](nb::handle self, std::size_t tensor) {
+             return nb::cast<OpenSession&>(self).parameters(self, tensor);
+           })
+      .def("close", &OpenSession::close);
+}

@@ -1,0 +1,51 @@
+"""Where the state of an optimizer lies: a folder for the run, and one for each further drive."""
+
+import os
+import pathlib
+
+from sluice._error import Error
+
+# The rates in it are nominal: the real clock does not wait for them.
+PLAIN_DRIVES = pathlib.Path(__file__).with_name("plain_drives.toml")
+PLAIN_DRIVES_MOST = 64
+
+
+class Folders:
+    """`run` has the database, the control socket and the state; its first drive is the one that it
+    lies on itself."""
+
+    def __init__(self, state):
+        places = [state] if isinstance(state, (str, os.PathLike)) else list(state)
+        if not places:
+            raise Error("state=[]: name a folder for each drive")
+        self.places = [pathlib.Path(place).absolute() for place in places]
+        if len(set(self.places)) != len(self.places):
+            raise Error(f"state={list(map(str, places))}: a folder comes twice; each drive has its "
+                        "own")
+        self.run = self.places[0]
+        self.state = self.run / "state"
+
+    @property
+    def log(self):
+        return self.state / "commit.slc"
+
+    def has_state(self):
+        return self.log.exists()
+
+    def state_id(self):
+        """The random number that all files of a state have (docs/state_format.md), as text."""
+        with self.log.open("rb") as log:
+            return log.read(32)[16:].hex()
+
+    def link_drives(self):
+        """Drives behind the first one are symbolic links beside it."""
+        for number, place in enumerate(self.places[1:], 1):
+            link = self.state / f"dev{number}"
+            if link.exists() or link.is_symlink():
+                if link.resolve() != place.resolve():
+                    raise Error(f"{link} is {link.resolve()}, and state= names {place}: name the "
+                                "drives as they were named at first")
+                continue
+            place.mkdir(parents=True, exist_ok=True)
+            self.state.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(place, target_is_directory=True)

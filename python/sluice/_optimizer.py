@@ -1,0 +1,218 @@
+"""torch.optim.Optimizer on a session: the state on drives, the update by Sluice."""
+
+import math
+import sys
+import weakref
+
+import torch
+
+from sluice import _core
+from sluice._error import Error
+from sluice._folders import Folders
+from sluice._reference import REFERENCE, check_groups, check_reference
+from sluice._settings import checked, with_machine
+from sluice._tensors import precision_of, trained_tensors, without_repeats
+
+GROUP_IDENTITY = ("params", "param_names")
+
+
+def say(text):
+    print(f"sluice: {text}", file=sys.stderr, flush=True)
+
+
+class AdamW(torch.optim.Optimizer):
+    """torch.optim.AdamW with its state in `state`: a folder, or one for each drive. `platform`:
+    a platform file of the machine; without it the folders are plain drives, and the processor
+    updates. All else is a setting, as `sluice train --settings` lists them.
+
+    Thread contract: that of torch's optimizers, one thread at a time."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, *, state,
+                 platform=None, **settings):
+        self._session = None  # before the first step of a new state, and after close()
+        self._closed_at = None  # the step
+        self._tensors = []
+        self._sent = 0
+        self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
+        self._folders = Folders(state)
+        self._settings = checked(settings, self._folders)
+        self._platform = platform
+        defaults = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay}
+        check_rates(defaults, "the optimizer")
+        super().__init__(params, defaults)
+        # A new state begins with the parameters as they are at the first step.
+        if self._folders.has_state():
+            self._open()
+
+    # What a program calls ------------------------------------------------------------------------
+
+    @property
+    def steps_done(self):
+        """Those of the state, in all runs."""
+        return self._session.step if self._session is not None else self._closed_at or 0
+
+    def add_param_group(self, param_group):
+        if self._is_begun():
+            raise Error("a group of parameters comes too late: the state has been opened "
+                        f"({self._folders.run}); give all groups to the constructor")
+        params = param_group["params"] if isinstance(param_group, dict) else param_group
+        if isinstance(params, (list, tuple)) or hasattr(params, "__next__"):
+            param_group["params"] = without_repeats(params)
+        super().add_param_group(param_group)
+        check_rates(self.param_groups[-1], f"group {len(self.param_groups) - 1}")
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        if not self._has_gradients():
+            return loss
+        if self._closed_at is not None:
+            raise Error(f"the optimizer was closed after step {self._closed_at}; make it again, "
+                        "which goes on from there")
+        if self._session is None:
+            self._open()
+        self._check_step()
+        try:
+            self._take_step(math.nan if loss is None else float(loss))
+        except Error:
+            self._sent = 0  # the session is over, and says so itself
+            raise
+        return loss
+
+    def state_dict(self):
+        """Of the groups what torch has; of the state which one it is, and its step."""
+        return super().state_dict() | {REFERENCE: self._reference()}
+
+    def load_state_dict(self, state_dict):
+        """Groups as they were; the state has to be the one that is meant already."""
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        check_reference(state_dict.get(REFERENCE), self._reference())
+        check_groups(state_dict["param_groups"], self.param_groups)
+        for group, saved in zip(self.param_groups, state_dict["param_groups"]):
+            group.update({k: v for k, v in saved.items() if k not in GROUP_IDENTITY})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    def close(self):
+        """Commits, ends the run's record and lets go of the folder. The parameters stay as they
+        are."""
+        if self._session is None:
+            return
+        self._closing.detach()
+        session, self._session = self._session, None
+        self._closed_at = session.step
+        session.close()
+
+    def __getstate__(self):
+        raise Error("an optimizer whose state lies on drives cannot be copied; state_dict() refers "
+                    "to its state")
+
+    # How it does it ------------------------------------------------------------------------------
+
+    def _is_begun(self):
+        return self._session is not None or self._closed_at is not None
+
+    def _reference(self):
+        return {"folder": str(self._folders.run), "step": self.steps_done,
+                "state": self._folders.state_id() if self._is_begun() else ""}
+
+    def _take_step(self, loss):
+        for number, tensor in enumerate(self._tensors):
+            self._session.send(number, tensor.gradient())
+            self._sent = number + 1
+        _, _, self.is_stopping = self._session.take_step(self._rates(), loss)
+        self._take_parameters()
+        self._sent = 0
+
+    def _open(self):
+        tensors = trained_tensors(self.param_groups)
+        goes_on = self._folders.has_state()
+        settings = with_machine(self._settings, self._platform, self._folders)
+        first = self.param_groups[0]
+        settings |= {"optimizer": "adamw", "precision": precision_of(tensors),
+                     "max_grad_norm": "0", "beta1": repr(first["betas"][0]),
+                     "beta2": repr(first["betas"][1]), "eps": repr(first["eps"])}
+        self._moments = tuple(first["betas"]), first["eps"]
+        self._folders.link_drives()
+        values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
+                  for t in tensors]
+        self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
+                                      [f"{key}={value}" for key, value in settings.items()])
+        self._tensors = tensors
+        # Also when the interpreter ends before anybody calls close().
+        self._closing = weakref.finalize(self, self._session.close)
+        self._tell(goes_on)
+        with torch.no_grad():
+            self._take_parameters()
+
+    def _tell(self, goes_on):
+        count = sum(tensor.parameter.numel() for tensor in self._tensors)
+        memory = self._session.planned_memory_bytes / 2**20
+        begins = f"goes on after step {self.steps_done}" if goes_on else "begins"
+        places = ", ".join(map(str, self._folders.places))
+        watch = "" if self._settings.get("record") == "off" else (
+            f"; watch it: sluice-gui {self._folders.run / 'run.db'}")
+        say(f"the state of {len(self._tensors)} tensors ({count:,} parameters) {begins} in "
+            f"{places}, with {memory:,.0f} MiB of host memory{watch}")
+
+    def _values(self, number):
+        return torch.from_dlpack(self._session.parameters(number))
+
+    def _take_parameters(self):
+        for number, tensor in enumerate(self._tensors):
+            tensor.take(self._values(number))
+
+    def _has_gradients(self):
+        return any(p.grad is not None for group in self.param_groups for p in group["params"])
+
+    def _rates(self):
+        return [(float(group["lr"]), float(group["weight_decay"])) for group in self.param_groups]
+
+    def _check_step(self):
+        """All that can be wrong with a step is told before any of it is sent."""
+        if self._sent:
+            raise Error(f"step {self.steps_done + 1} was interrupted when gradients of "
+                        f"{self._sent} tensors had been sent; make the optimizer again, which "
+                        "goes on from its last commit")
+        self._check_moments()
+        self._check_unfrozen()
+        for number, tensor in enumerate(self._tensors):
+            if tensor.parameter.grad is None:
+                raise Error(f"step {self.steps_done + 1} has no gradient of {tensor.name}; what "
+                            "is not trained is frozen (requires_grad_(False)) before the first "
+                            "step, or is not given to the optimizer")
+            tensor.check_gradient()
+            tensor.check_values(lambda number=number: self._values(number))
+
+    def _check_moments(self):
+        for number, group in enumerate(self.param_groups):
+            if (tuple(group["betas"]), group["eps"]) != self._moments:
+                raise Error(f"group {number} has betas={group['betas']}, eps={group['eps']}, and "
+                            f"the state betas={self._moments[0]}, eps={self._moments[1]}: all "
+                            "groups and steps have the same (OneCycleLR: cycle_momentum=False)")
+
+    def _check_unfrozen(self):
+        trained = {id(tensor.parameter) for tensor in self._tensors}
+        for tensor in trained_tensors(self.param_groups):
+            if id(tensor.parameter) not in trained and tensor.parameter.grad is not None:
+                raise Error(f"{tensor.name} was frozen when the state was opened, and has a "
+                            "gradient now: it has no state; train it with an optimizer of its "
+                            "own, in another folder")
+
+
+def check_rates(group, whose):
+    """As torch checks them."""
+    betas = group["betas"]
+    for name, value, is_good in (("lr", group["lr"], group["lr"] >= 0),
+                                 ("betas", betas, len(betas) == 2
+                                  and all(0 <= beta < 1 for beta in betas)),
+                                 ("eps", group["eps"], group["eps"] > 0),
+                                 ("weight_decay", group["weight_decay"],
+                                  group["weight_decay"] >= 0)):
+        if not is_good:
+            raise Error(f"{whose} has {name}={value}")

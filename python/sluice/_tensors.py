@@ -1,0 +1,105 @@
+"""The parameters of an optimizer as tensors of a session."""
+
+import torch
+
+from sluice._error import Error
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+class Trained:
+    """A parameter with a state on the drives, and what it was like when its values last were those
+    of the state."""
+
+    def __init__(self, name, group, parameter):
+        self.name = name
+        self.group = group
+        self.parameter = parameter
+        self.shape = parameter.shape
+        self.dtype = parameter.dtype
+        self._seen = None
+
+    def take(self, values):
+        """Makes these, the state's, its values."""
+        self.parameter.copy_(values.view(self.shape))
+        self._seen = self._now()
+
+    def check_values(self, values):
+        """`values()`: those of the state. They are looked at where somebody may have changed the
+        parameter."""
+        parameter = self.parameter
+        if parameter.shape != self.shape or parameter.dtype != self.dtype:
+            raise Error(f"{self.name} was {self.dtype} of shape {list(self.shape)} when the state "
+                        f"was opened, and is {parameter.dtype} of shape {list(parameter.shape)}; "
+                        "make the model first, then the optimizer")
+        check_place(self.name, parameter)
+        if self._seen == self._now():
+            return
+        if not torch.equal(parameter, values().view(self.shape).to(self.dtype)):
+            raise Error(f"{self.name} has been changed by other means than step(), and its state "
+                        "on the drives has not; load or change weights before the first step of a "
+                        "new state")
+        self._seen = self._now()
+
+    def check_gradient(self):
+        if self.parameter.grad.layout is not torch.strided:
+            raise Error(f"the gradient of {self.name} is sparse; make its layer with sparse=False")
+
+    def gradient(self):
+        """As it is sent: fp32, one element behind the other."""
+        return self.parameter.grad.detach().to(torch.float32).contiguous().view(-1)
+
+    def _now(self):
+        return self.parameter._version, self.parameter.data_ptr()
+
+
+def check_place(name, parameter):
+    if parameter.device.type != "cpu":
+        raise Error(f"{name} is on {parameter.device}; this version takes parameters in host "
+                    "memory (device cpu)")
+    if parameter.dtype not in DTYPES:
+        raise Error(f"{name} is {parameter.dtype}; parameters are float32, bfloat16 or float16")
+
+
+def trained_tensors(groups):
+    """Those of all groups that are trained, in their order; one that is frozen has no state."""
+    found = []
+    number = 0
+    for group_number, group in enumerate(groups):
+        names = group.get("param_names")
+        for place, parameter in enumerate(group["params"]):
+            name = names[place] if names else f"param.{number}"
+            number += 1
+            if parameter.requires_grad:
+                check_place(name, parameter)
+                found.append(Trained(name, group_number, parameter))
+    check_memory_is_their_own(found)
+    return found
+
+
+def check_memory_is_their_own(tensors):
+    """Two parameters in one memory would have two states, and each would undo the other's step."""
+    owners = {}
+    for tensor in tensors:
+        owner = owners.setdefault(tensor.parameter.data_ptr(), tensor)
+        if owner is not tensor and tensor.parameter.numel() > 0:
+            raise Error(f"{owner.name} and {tensor.name} are two parameters in one memory; tie "
+                        "them as one: module.weight = other.weight")
+
+
+def precision_of(tensors):
+    """The session's: its parameters are the narrowest that hold all of the program's."""
+    is_bf16 = all(tensor.dtype == torch.bfloat16 for tensor in tensors)
+    return "bf16" if is_bf16 else "fp32"
+
+
+def without_repeats(parameters):
+    """A tensor that comes twice is one."""
+    seen = set()
+    found = []
+    for entry in parameters:
+        tensor = entry[1] if isinstance(entry, tuple) else entry
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            found.append(entry)
+    return found

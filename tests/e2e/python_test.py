@@ -1,0 +1,711 @@
+#!/usr/bin/env python3
+"""The Python package: a PyTorch program whose optimizer is sluice.AdamW learns what it learns with
+torch.optim.AdamW, is stopped and goes on to the bit, and is told by name what cannot be."""
+
+import copy
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import types
+
+from sluice_run import (BUILD, LIMIT_S, ROOT, SLUICE, Skip, TESTBED, main, only_with_all,
+                        require, require_equal, require_words, sluice, test)
+
+VENV = pathlib.Path(os.environ.get("SLUICE_VENV", pathlib.Path.home() / ".cache/sluice/venv"))
+PACKAGE = BUILD / "python"
+STEPS = 50
+
+
+def start_with_torch():
+    """The module is for the Python that scripts/setup installs torch in."""
+    python = VENV / "bin/python"
+    if importlib.util.find_spec("torch") is None and python.exists():
+        if os.environ.get("SLUICE_PYTHON_TEST") is None:
+            os.environ["SLUICE_PYTHON_TEST"] = "started"
+            os.execv(python, [str(python), *sys.argv])
+
+
+def why_not():
+    if importlib.util.find_spec("torch") is None:
+        return f"there is no torch for Python in {VENV} (scripts/setup installs it)"
+    if not list((PACKAGE / "sluice").glob("_core*.so")):
+        return f"the Python package was not built in {PACKAGE} (nanobind is missing: scripts/setup)"
+    return None
+
+
+if __name__ == "__main__":
+    start_with_torch()
+REASON = why_not()
+if REASON is None:
+    sys.path.insert(0, str(PACKAGE))
+    import sluice as package
+    import torch
+    from torch.nn import functional
+
+    torch.set_num_threads(1)
+
+
+def package_test(function):
+    """Where there is a torch and the package."""
+    def run_or_skip(place):
+        if REASON is not None:
+            raise Skip(REASON)
+        function(place)
+    run_or_skip.__name__ = function.__name__
+    return test(run_or_skip)
+
+
+# A model, its batches and its training -----------------------------------------------------------
+
+
+def make_model(seed=1):
+    """A small network with a frozen tensor, a tied one and one that is not contiguous."""
+    torch.manual_seed(seed)
+    model = torch.nn.Module()
+    model.first = torch.nn.Linear(24, 40)
+    model.middle = torch.nn.Linear(40, 40, bias=False)
+    model.again = torch.nn.Linear(40, 40)
+    model.again.weight = model.middle.weight
+    model.last = torch.nn.Linear(40, 8)
+    model.last.weight = torch.nn.Parameter(torch.randn(40, 8).t() / 8)
+    model.last.bias.requires_grad_(False)
+    return model
+
+
+def loss_of(model, number):
+    generator = torch.Generator().manual_seed(number)
+    x = torch.randn(16, 24, generator=generator)
+    y = torch.randn(16, 8, generator=generator)
+    kept = functional.gelu(model.middle(functional.gelu(model.first(x))))
+    return functional.mse_loss(model.last(functional.gelu(model.again(kept))), y)
+
+
+def train(model, optimizer, steps, begin=0, scheduler=None):
+    losses = []
+    for number in range(begin, steps):
+        optimizer.zero_grad()
+        loss = loss_of(model, number)
+        loss.backward()
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+        losses.append(loss.item())
+    return losses
+
+
+def on_drives(model, folder, **arguments):
+    return package.AdamW(model.named_parameters(), state=folder,
+                         **({"lr": 3e-3, "threads": 1} | arguments))
+
+
+def weights(model):
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def require_same(found, wanted, what):
+    require_equal(sorted(found), sorted(wanted), f"{what}: names")
+    for name, value in wanted.items():
+        require(torch.equal(found[name], value), f"{what}: {name} differs")
+
+
+def require_close(losses, wanted, what):
+    require_equal(len(losses), len(wanted), f"{what}: losses")
+    for number, (loss, other) in enumerate(zip(losses, wanted)):
+        require(abs(loss - other) <= 1e-6 * abs(other),
+                f"{what}: loss {loss} at step {number + 1}, and torch's is {other}")
+
+
+def refusal(action, *arguments, **keywords):
+    """What the package says against it."""
+    try:
+        action(*arguments, **keywords)
+    except package.Error as error:
+        return str(error)
+    require(False, f"{action.__name__} was not refused")
+
+
+def heard(action):
+    """What it says on stderr."""
+    before, sys.stderr = sys.stderr, io.StringIO()
+    try:
+        action()
+        return sys.stderr.getvalue()
+    finally:
+        sys.stderr = before
+
+
+@test
+def pip_builds_the_package_with_what_setup_installs(place):
+    pinned = re.findall(r'"([a-z-]+)==([0-9.]+)"', (ROOT / "pyproject.toml").read_text())
+    require_equal(sorted(name for name, _ in pinned), ["nanobind", "scikit-build-core"], "pins")
+    setup = (ROOT / "scripts/setup").read_text()
+    for name, version in pinned:
+        require_words(setup, [f"{name.replace('-', '_')}_version={version}\n"], "scripts/setup")
+
+
+# It learns what torch's learns -------------------------------------------------------------------
+
+
+@package_test
+def losses_are_those_of_torchs_adamw(place):
+    model, other = make_model(), make_model()
+    wanted = train(other, torch.optim.AdamW(other.parameters(), lr=3e-3), STEPS)
+    optimizer = on_drives(model, place / "plain")
+    addresses = [parameter.data_ptr() for parameter in model.parameters()]
+    require_close(train(model, optimizer, STEPS), wanted, "plain")
+    require(wanted[-1] < 0.9 * wanted[0], f"nothing was learnt: {wanted[0]} to {wanted[-1]}")
+    require_equal([p.data_ptr() for p in model.parameters()], addresses, "places of parameters")
+    require(not model.last.weight.is_contiguous(), "a parameter has become contiguous")
+    require_equal(optimizer.steps_done, STEPS, "steps_done")
+
+
+def groups_of(model, names):
+    """Two groups as Hugging Face's Trainer makes them, and an empty one."""
+    decayed = [(n, p) if names else p for n, p in model.named_parameters() if p.ndim > 1]
+    others = [(n, p) if names else p for n, p in model.named_parameters() if p.ndim <= 1]
+    return [{"params": decayed, "weight_decay": 0.1}, {"params": others, "lr": 1e-3,
+                                                       "weight_decay": 0.0}]
+
+
+def schedule(optimizer):
+    return torch.optim.lr_scheduler.LambdaLR(
+        optimizer, [lambda step: min(1, step / 5), lambda step: 0.9 ** step])
+
+
+@package_test
+def groups_have_rates_of_their_own_and_a_scheduler_turns_them(place):
+    other = make_model()
+    reference = torch.optim.AdamW(groups_of(other, False), lr=2e-3)
+    wanted = train(other, reference, STEPS, scheduler=schedule(reference))
+    for names in (True, False):
+        model = make_model()
+        optimizer = package.AdamW(groups_of(model, names), lr=2e-3, state=place / f"names-{names}")
+        found = train(model, optimizer, STEPS, scheduler=schedule(optimizer))
+        require_close(found, wanted, "two groups with a scheduler")
+    model = make_model()
+    optimizer = package.AdamW([*groups_of(model, False), {"params": []}], lr=2e-3,
+                              state=place / "an-empty-group")
+    require_close(train(model, optimizer, 5), wanted[:1] + train_again(4), "an empty group")
+
+
+def train_again(steps):
+    """torch's losses after the first, without a scheduler."""
+    other = make_model()
+    return train(other, torch.optim.AdamW(groups_of(other, False), lr=2e-3), steps + 1)[1:]
+
+
+def clipped_training(model, optimizer, steps):
+    """Accumulation, a scaler with an overflow, clipping, and gradients that stay as zeros."""
+    scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
+    seen = []
+    for step in range(steps):
+        optimizer.zero_grad(set_to_none=step % 2 == 0)
+        for part in range(3):
+            loss = loss_of(model, 3 * step + part) / 3
+            scaler.scale(loss).backward()
+        if step == 2:
+            model.first.weight.grad[0, 0] = float("inf")
+        scaler.unscale_(optimizer)
+        seen.append(torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05).item())
+        scaler.step(optimizer)
+        scaler.update()
+        seen.append(loss.item())
+    return seen
+
+
+@package_test
+def clipping_accumulation_and_a_gradient_scaler_are_torchs(place):
+    model, other = make_model(), make_model()
+    wanted = clipped_training(other, torch.optim.AdamW(other.parameters(), lr=3e-3), 10)
+    optimizer = on_drives(model, place / "clipped")
+    found = clipped_training(model, optimizer, 10)
+    is_finite = [abs(value) < float("inf") for value in wanted]
+    require_equal([abs(value) < float("inf") for value in found], is_finite, "finite numbers")
+    require(not all(is_finite), "no step has overflowed")
+    require_close([f for f, good in zip(found, is_finite) if good],
+                  [w for w, good in zip(wanted, is_finite) if good], "clipped")
+    require_equal(optimizer.steps_done, 9, "steps, without the one that overflowed")
+
+
+@package_test
+def a_closure_computes_the_loss(place):
+    def with_closure(model, optimizer):
+        def closure():
+            optimizer.zero_grad()
+            loss = loss_of(model, 7)
+            loss.backward()
+            return loss
+        return [optimizer.step(closure).item() for _ in range(10)]
+    model, other = make_model(), make_model()
+    wanted = with_closure(other, torch.optim.AdamW(other.parameters(), lr=3e-3))
+    require_close(with_closure(model, on_drives(model, place / "closure")), wanted, "closure")
+    model.zero_grad()
+    optimizer = on_drives(model, place / "closure-none")
+    require(optimizer.step() is None, "a step without gradients is not none")
+    require(not (place / "closure-none").exists(), "a step without gradients has opened a state")
+
+
+@package_test
+def weights_of_16_bits_are_the_rounded_master_weights(place):
+    for dtype in (torch.bfloat16, torch.float16):
+        parameter = torch.nn.Parameter(torch.linspace(-2, 2, 5000).to(dtype))
+        master = torch.nn.Parameter(parameter.detach().float())
+        name = str(dtype).rsplit(".", 1)[-1]
+        optimizer = package.AdamW([parameter], lr=1e-4, state=place / name)
+        reference = torch.optim.AdamW([master], lr=1e-4)
+        for step in range(30):
+            gradient = torch.sin(torch.arange(5000) * (step + 1.0)).to(dtype)
+            parameter.grad, master.grad = gradient.clone(), gradient.float()
+            optimizer.step()
+            reference.step()
+        differs = (parameter != master.to(dtype)).sum().item()
+        require(differs <= 5, f"{name}: {differs} of 5000 weights are not the rounded ones")
+
+
+@package_test
+def types_may_be_mixed(place):
+    """Norms in fp32 beside bf16."""
+    wide = torch.nn.Parameter(torch.ones(300))
+    narrow = torch.nn.Parameter(torch.ones(20, 30, dtype=torch.bfloat16))
+    optimizer = package.AdamW([wide, narrow], lr=1e-4, weight_decay=0, state=place / "mixed")
+    for _ in range(100):
+        wide.grad, narrow.grad = torch.ones_like(wide), torch.ones_like(narrow)
+        optimizer.step()
+    require(torch.allclose(wide, torch.full_like(wide, 0.99)), f"fp32: {wide[0]}")
+    require_equal(narrow[0, 0].item(), torch.tensor(0.99).bfloat16().item(), "bf16")
+
+
+@package_test
+def trainer_is_given_its_own_rates(place):
+    arguments = types.SimpleNamespace(learning_rate=7e-4, adam_beta1=0.8, adam_beta2=0.95,
+                                      adam_epsilon=1e-7)
+    make, keywords = package.for_trainer(arguments, state=place / "run", threads=1)
+    model, other = make_model(), make_model()
+    wanted = train(other, torch.optim.AdamW(groups_of(other, False)[:1], lr=7e-4,
+                                            betas=(0.8, 0.95), eps=1e-7), 10)
+    require_close(train(model, make(groups_of(model, False)[:1], **keywords), 10), wanted,
+                  "as Trainer makes it")
+
+
+# Killed by itself right after a save.
+TRAINER = """
+import os, signal, sys
+sys.path.insert(0, {package!r})
+import sluice, torch, transformers
+torch.set_num_threads(1)
+kind, folder, stop = sys.argv[1], sys.argv[2], int(sys.argv[3])
+torch.manual_seed(3)
+config = transformers.LlamaConfig(vocab_size=64, hidden_size=32, intermediate_size=48,
+    num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=32)
+model = transformers.LlamaForCausalLM(config)
+tokens = torch.randint(0, 64, (64, 16)).unbind()
+args = transformers.TrainingArguments(output_dir=folder + "/trainer", max_steps=18, use_cpu=True,
+    per_device_train_batch_size=4, gradient_accumulation_steps=2, learning_rate=2e-3,
+    warmup_steps=4, lr_scheduler_type="cosine", weight_decay=0.1, max_grad_norm=0.5,
+    logging_steps=1, save_steps=5, report_to=[], disable_tqdm=True)
+with_sluice = dict(optimizer_cls_and_kwargs=sluice.for_trainer(args, state=folder + "/run"))
+trainer = transformers.Trainer(model=model, args=args,
+    train_dataset=[dict(input_ids=t, labels=t) for t in tokens],
+    **(with_sluice if kind == "sluice" else {{}}))
+class Kill(transformers.TrainerCallback):
+    def on_save(self, args, state, control, **keywords):
+        if state.global_step == stop:
+            os.kill(os.getpid(), signal.SIGKILL)
+trainer.add_callback(Kill())
+trainer.train(resume_from_checkpoint=os.path.isdir(folder + "/trainer/checkpoint-5"))
+for entry in trainer.state.log_history:
+    if "grad_norm" in entry:
+        print("step", entry["loss"], entry["grad_norm"], entry["learning_rate"])
+"""
+
+
+def trained_by_trainer(place, kind, folder, stop=0):
+    """(loss, norm, rate) of each step of a run and those before it; nothing if it was killed."""
+    done = subprocess.run([python_with_transformers(), "-c", TRAINER.format(package=str(PACKAGE)),
+                           kind, place / folder, str(stop)], capture_output=True, text=True,
+                          timeout=LIMIT_S, check=False)
+    require_equal(done.returncode, -signal.SIGKILL if stop else 0, f"exit code: {done.stderr}")
+    return [tuple(map(float, line.split()[1:])) for line in done.stdout.splitlines()
+            if line.startswith("step ")]
+
+
+def python_with_transformers():
+    """This one, or that of scripts/get_models."""
+    for python in (sys.executable, VENV.parent / "model_readers/bin/python"):
+        if pathlib.Path(python).exists() and subprocess.run(
+                [python, "-c", "import torch, transformers, accelerate"], capture_output=True,
+                check=False).returncode == 0:
+            return python
+    raise Skip("transformers and accelerate are not installed (scripts/get_models does)")
+
+
+@package_test
+@only_with_all("transformers takes ten seconds to start, five times")
+def trainer_learns_and_goes_on(place):
+    python_with_transformers()
+    wanted = trained_by_trainer(place, "torch", "torch")
+    through = trained_by_trainer(place, "sluice", "through")
+    require_equal(len(wanted), 18, "steps")
+    for column, what in enumerate(("loss", "gradient norm", "learning rate")):
+        require_close([row[column] for row in through], [row[column] for row in wanted], what)
+    require_equal(trained_by_trainer(place, "sluice", "parts", stop=5), [], "what it said")
+    trained_by_trainer(place, "sluice", "parts", stop=10)
+    parts = trained_by_trainer(place, "sluice", "parts")
+    require_equal(parts[-8:], through[-8:], "killed twice")
+
+
+# It goes on --------------------------------------------------------------------------------------
+
+
+@package_test
+def a_run_that_is_stopped_goes_on_to_the_bit(place):
+    through = make_model()
+    optimizer = on_drives(through, place / "through")
+    wanted = train(through, optimizer, STEPS)
+    optimizer.close()
+    losses = []
+    for begin, end in ((0, 20), (20, 33), (33, STEPS)):
+        # Other first weights: those of the state take their place. What is frozen is the model's.
+        model = make_model(seed=1 + begin)
+        model.last.bias.data.copy_(through.last.bias)
+        optimizers = []
+        said = heard(lambda: optimizers.append(on_drives(model, place / "parts")))
+        require_equal(optimizers[0].steps_done, begin, "steps of the state")
+        if begin:
+            require_words(said, [f"goes on after step {begin}", "MiB of host memory",
+                                 f"sluice-gui {place / 'parts/run.db'}"], "its first line")
+        model_begins = make_model()
+        model.last.bias.data.copy_(model_begins.last.bias)
+        losses += train(model, optimizers[0], end, begin)
+        optimizers[0].close()
+    require_equal(losses, wanted, "losses")
+    require_same(weights(model), weights(through), "weights")
+    digests = [sluice("state", place / name / "state", "--json").json()["digest"]
+               for name in ("through", "parts")]
+    require_equal(digests[1], digests[0], "digest of the state")
+
+
+@package_test
+def ways_and_drives_change_no_bit(place):
+    drives = [place / "a/run", place / "b/drive"]
+    ways = [(place / "one", {}),
+            (place / "two", {"pipeline": "serial", "gradient_tier": "memory"}),
+            (drives, {"commit_every": 3, "buffers": 2}),
+            (place / "three", {"platform": TESTBED, "devices": 2, "method": "csd"}),
+            (place / "four", {"platform": TESTBED, "state_cache": "1MiB", "method": "host",
+                              "wire": "native"})]
+    first = None
+    for folder, settings in ways:
+        model = make_model()
+        optimizer = on_drives(model, folder, subgroup_elements=2048, **settings)
+        train(model, optimizer, 8)
+        optimizer.close()
+        first = first or weights(model)
+        require_same(weights(model), first, f"weights with {settings}")
+    require_equal((drives[0] / "state/dev1").resolve(), drives[1].resolve(), "drive 1")
+    require((drives[1] / "state.slc").stat().st_size > 4096, "nothing lies on drive 1")
+    # It goes on with its drives, and with no others.
+    model = make_model()
+    require_words(refusal(on_drives, model, [drives[0], place / "c"]), ["c", "b/drive"],
+                  "another drive")
+    on_drives(model, drives, subgroup_elements=2048)
+    require_same(weights(model), first, "weights that went on")
+
+
+PROGRAM = """
+import sys
+sys.path[:0] = [{package!r}, {tests!r}]
+import python_test as t
+model = t.make_model()
+optimizer = t.on_drives(model, {folder!r}, {arguments})
+for number in range(optimizer.steps_done, {steps}):
+    loss = t.train(model, optimizer, number + 1, number)
+    print(number + 1, *loss, flush=True)
+{last}
+"""
+
+
+def started(folder, steps, arguments="", last=""):
+    text = PROGRAM.format(package=str(PACKAGE), tests=str(pathlib.Path(__file__).parent),
+                          folder=str(folder), steps=steps, arguments=arguments, last=last)
+    return subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+@package_test
+def a_program_that_ends_or_is_killed_leaves_a_state_to_go_on_with(place):
+    forever = 10_000_000
+    killed = started(place / "killed", forever)
+    for line in killed.stdout:
+        if line.startswith("12 "):
+            break
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate(timeout=LIMIT_S)
+    step = sluice("state", place / "killed/state", "--json").json()["step"]
+    require(step >= 12, f"killed after step 12, and the state has {step}")
+    # Without close(): the interpreter's end is the run's.
+    done = started(place / "killed", step + 5, last="print('has ended')")
+    out, err = done.communicate(timeout=LIMIT_S)
+    require_equal(done.returncode, 0, f"the program that goes on: {err}")
+    require_words(out, ["has ended", f"{step + 5} "], "the program that goes on")
+    through = started(place / "through", step + 5, "commit_every=4")
+    out_through, err = through.communicate(timeout=LIMIT_S)
+    require_equal(through.returncode, 0, f"the program in one go: {err}")
+    require_equal(out.splitlines()[:-1], out_through.splitlines()[step:], "losses")
+    shown = sluice("show", place / "through").done().out
+    require_words(shown, ["a program of its own computed the gradients"], "sluice show")
+
+
+@package_test
+def an_exception_in_the_loop_loses_no_step(place):
+    raised = started(place / "raised", 6, last="raise ValueError('planted')")
+    _, err = raised.communicate(timeout=LIMIT_S)
+    require_equal(raised.returncode, 1, "exit code")
+    require_words(err, ["planted"], "what was raised")
+    require_equal(sluice("state", place / "raised/state", "--json").json()["step"], 6, "steps")
+
+
+@package_test
+def a_run_is_turned_and_stopped_from_outside(place):
+    model = make_model()
+    optimizer = on_drives(model, place / "run")
+    train(model, optimizer, 3)
+    require(not optimizer.is_stopping, "nobody has asked it to stop")
+    turned = subprocess.Popen([SLUICE, "set", place / "run/run.db", "pipeline=serial"],
+                              stdout=subprocess.PIPE, text=True)
+    step = 3
+    while turned.poll() is None:
+        train(model, optimizer, step + 1, step)
+        step += 1
+    require_words(turned.communicate()[0], ["In force", "pipeline=serial"], "sluice set")
+    sluice("stop", place / "run/run.db").done()
+    train(model, optimizer, step + 1, step)
+    require(optimizer.is_stopping, "it was asked to stop")
+
+
+# Its state dict ----------------------------------------------------------------------------------
+
+
+def saved_and_read(state_dict):
+    """As Hugging Face's Trainer reads it."""
+    file = io.BytesIO()
+    torch.save(state_dict, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
+@package_test
+def a_state_dict_refers_to_its_state(place):
+    model = make_model()
+    optimizer = package.AdamW(groups_of(model, True), lr=2e-3, state=place / "one")
+    # What accelerate does before the first step.
+    optimizer.load_state_dict(saved_and_read(optimizer.state_dict()))
+    require(not (place / "one").exists(), "something was written before the first step")
+    scheduler = schedule(optimizer)
+    train(model, optimizer, 6, scheduler=scheduler)
+    kept = saved_and_read(optimizer.state_dict())
+    kept_scheduler = scheduler.state_dict()
+    rates = [group["lr"] for group in optimizer.param_groups]
+    optimizer.load_state_dict(kept)
+    train(model, optimizer, 7, 6)
+    require_words(refusal(optimizer.load_state_dict, kept), ["step 6", "step 7", "one"],
+                  "a state dict of an earlier step")
+    optimizer.close()
+
+    again = make_model()
+    groups = groups_of(again, True)
+    optimizer = package.AdamW(groups, lr=9, state=place / "one")
+    kept = {**kept, "sluice": {**kept["sluice"], "step": 7}}
+    optimizer.load_state_dict(kept)
+    require_equal([group["lr"] for group in optimizer.param_groups], rates, "learning rates")
+    require(optimizer.param_groups[0]["params"][0] is again.first.weight, "its parameters")
+    schedule(optimizer).load_state_dict(kept_scheduler)
+
+    elsewhere = make_model()
+    other = package.AdamW(groups_of(elsewhere, True), state=place / "two")
+    require_words(refusal(other.load_state_dict, kept), ["step 7", "one", "two"], "no state there")
+    train(elsewhere, other, 7)
+    require_words(refusal(other.load_state_dict, kept), ["one", "two", "another"], "another state")
+    plain = torch.optim.AdamW(elsewhere.parameters())
+    require_words(refusal(other.load_state_dict, plain.state_dict()), ["another optimizer"],
+                  "torch's state dict")
+    fewer = copy.deepcopy(other.state_dict())
+    fewer["param_groups"][0]["params"].pop()
+    require_words(refusal(other.load_state_dict, fewer), ["[2, 3]", "[3, 3]"], "fewer parameters")
+    require_words(refusal(copy.deepcopy, other), ["cannot be copied"], "a copy")
+
+
+# It refuses by name ------------------------------------------------------------------------------
+
+
+def with_gradients(model):
+    loss_of(model, 0).backward()
+    return model
+
+
+@package_test
+def a_gradient_that_cannot_be_is_named(place):
+    model = with_gradients(make_model())
+    optimizer = on_drives(model, place / "run")
+    model.again.bias.grad = None
+    require_words(refusal(optimizer.step), ["step 1", "again.bias", "no gradient"], "a missing one")
+    train(model, optimizer, 2)
+    before = weights(model)
+    with_gradients(model).again.bias.grad = None
+    require_words(refusal(optimizer.step), ["step 3", "again.bias"], "a missing one, later")
+    require_same(weights(model), before, "weights after a refusal")
+    model.zero_grad()
+    with_gradients(model).first.bias.grad = torch.zeros(40).to_sparse()
+    require_words(refusal(optimizer.step), ["first.bias", "sparse"], "a sparse one")
+    model.first.bias.data = torch.zeros(41)
+    model.first.bias.grad = torch.zeros(41)
+    require_words(refusal(optimizer.step), ["first.bias", "[40]", "[41]"], "another shape")
+
+
+@package_test
+def a_refused_step_can_be_taken_after_all(place):
+    wanted_model, model = make_model(), make_model()
+    wanted = train(wanted_model, on_drives(wanted_model, place / "wanted"), 4)
+    optimizer = on_drives(model, place / "run")
+    found = train(model, optimizer, 2)
+    model.zero_grad()
+    loss_of(model, 2).backward()
+    kept, model.again.bias.grad = model.again.bias.grad, None
+    refusal(optimizer.step)
+    model.again.bias.grad = kept
+    optimizer.step()
+    require_equal(found + train(model, optimizer, 4, 3), wanted[:2] + wanted[3:], "losses")
+
+
+@package_test
+def numbers_that_are_not_finite_end_the_run_and_keep_the_last_commit(place):
+    model = make_model()
+    optimizer = on_drives(model, place / "run")
+    train(model, optimizer, 3)
+    with_gradients(model).first.bias.grad[3] = float("nan")
+    try:
+        optimizer.step()
+        require(False, "a gradient that is not finite was taken")
+    except package.Error as error:
+        require_equal(error.code, "diverged", f"code of: {error}")
+    refusal(optimizer.step)
+    refusal(optimizer.close)
+    require_equal(on_drives(make_model(), place / "run").steps_done, 3, "steps")
+
+
+@package_test
+def a_parameter_that_cannot_be_is_named(place):
+    model = make_model()
+    optimizer = on_drives(model, place / "run")
+    train(model, optimizer, 2)
+    with torch.no_grad():
+        model.first.weight.mul_(1)  # the same numbers
+    train(model, optimizer, 3, 2)
+    with_gradients(model)
+    with torch.no_grad():
+        model.first.weight.mul_(2)
+    require_words(refusal(optimizer.step), ["first.weight", "changed"], "changed weights")
+    with torch.no_grad():
+        model.first.weight.div_(2)
+    model.last.bias.requires_grad_(True)
+    with_gradients(model)
+    require_words(refusal(optimizer.step), ["last.bias", "frozen"], "one that was frozen")
+    model.last.bias.requires_grad_(False)
+    model.last.bias.grad = None
+    optimizer.step()
+    for dtype in (torch.float64, torch.bfloat16):
+        changed = make_model()
+        other = on_drives(changed, place / str(dtype))
+        if dtype == torch.bfloat16:
+            train(changed, other, 1)
+        changed.to(dtype)
+        for parameter in changed.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        require_words(refusal(other.step), ["first.weight", str(dtype)], f"now {dtype}")
+    twice = torch.zeros(8)
+    one, other = torch.nn.Parameter(twice), torch.nn.Parameter(twice)
+    one.grad = other.grad = torch.zeros(8)
+    require_words(refusal(package.AdamW([one, other], state=place / "twice").step),
+                  ["param.0", "param.1", "one memory"], "two parameters in one memory")
+    meta = torch.nn.Parameter(torch.zeros(8, device="meta"))
+    meta.grad = torch.zeros(8, device="meta")
+    require_words(refusal(package.AdamW([meta], state=place / "meta").step), ["param.0", "meta"],
+                  "another device")
+    require_equal([name for name in ("twice", "meta") if (place / name).exists()], [], "folders")
+
+
+@package_test
+def one_tensor_given_twice_is_one(place):
+    parameter = torch.nn.Parameter(torch.ones(10))
+    optimizer = package.AdamW([parameter, parameter], lr=0.1, weight_decay=0, state=place / "run")
+    parameter.grad = torch.ones(10)
+    optimizer.step()
+    require(torch.allclose(parameter, torch.full_like(parameter, 0.9)), f"{parameter}")
+
+
+@package_test
+def a_folder_has_one_optimizer_and_one_model(place):
+    model, other = make_model(), make_model()
+    late = on_drives(other, place / "run")
+    optimizer = on_drives(model, place / "run")
+    train(model, optimizer, 2)
+    with_gradients(other)
+    require_words(refusal(late.step), [str(place / "run")], "a second one, made before")
+    require_words(refusal(on_drives, other, place / "run"), [str(place / "run")], "a second one")
+    optimizer.close()
+    small = torch.nn.Linear(3, 3)
+    require_words(refusal(on_drives, small, place / "run"), ["was begun with"], "another model")
+    require_words(refusal(optimizer.add_param_group, {"params": small.parameters()}),
+                  ["too late"], "a late group")
+    require_words(refusal(optimizer.step), ["closed after step 2"], "a step after close()")
+    require_equal(optimizer.state_dict()["sluice"]["step"], 2, "step of the state dict")
+
+
+@package_test
+def a_setting_that_cannot_be_is_named(place):
+    model = with_gradients(make_model())
+    for settings, words in (({"max_grad_norm": 1.0}, ["clip_grad_norm_"]),
+                            ({"warmup_steps": 3}, ["scheduler"]),
+                            ({"bufers": 3}, ["bufers", "buffers"]),
+                            ({"overlap": "exact"}, ["overlap=off"]),
+                            ({"batch": 3}, ["batch"]),
+                            ({"lr": -1}, ["lr"]), ({"betas": (0.9, 1.0)}, ["betas"]),
+                            ({"host_memory": "1MiB"}, ["host_memory"])):
+        def one_step():
+            on_drives(model, place / "run", **settings).step()
+        require_words(refusal(one_step), words, f"with {settings}")
+    require(not (place / "run").exists(), "a refused optimizer has made its folder")
+    optimizer = on_drives(model, place / "rates")
+    optimizer.step()
+    with_gradients(model)
+    optimizer.param_groups[0]["betas"] = (0.5, 0.9)
+    require_words(refusal(optimizer.step), ["group 0", "betas", "cycle_momentum"], "other betas")
+
+
+@package_test
+def a_forked_process_is_refused_and_ends(place):
+    model = make_model()
+    optimizer = on_drives(model, place / "run")
+    train(model, optimizer, 2)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with_gradients(model)
+        os.write(write, json.dumps(refusal(optimizer.step)).encode())
+        del optimizer
+        os._exit(0)
+    os.close(write)
+    require_equal(os.waitpid(child, 0)[1], 0, "its exit status")
+    with os.fdopen(read) as said:
+        require_words(json.load(said), ["forked", str(os.getpid())], "a step in a forked process")
+    train(model, optimizer, 3, 2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
