@@ -5,8 +5,10 @@
 docs/python.md of the checkout is its page.
 """
 
+from sluice._deepspeed import from_deepspeed
 from sluice._error import Error
-from sluice._optimizer import AdamW
-from sluice._trainer import for_trainer
+from sluice._rules import SGD, Adagrad, AdamW
+from sluice._trainer import attach, for_trainer
 
-__all__ = ["AdamW", "Error", "for_trainer"]
+__all__ = ["Adagrad", "AdamW", "Error", "SGD", "attach", "for_trainer",
+           "from_deepspeed"]

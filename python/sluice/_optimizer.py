@@ -20,24 +20,32 @@ def say(text):
     print(f"sluice: {text}", file=sys.stderr, flush=True)
 
 
-class AdamW(torch.optim.Optimizer):
-    """torch.optim.AdamW with its state in `state`: a folder, or one for each drive. `platform`:
-    a platform file of the machine; without it the folders are plain drives, and the processor
-    updates. All else is a setting, as `sluice train --settings` lists them.
+class OnDrives(torch.optim.Optimizer):
+    """An optimizer of torch's with its state in `state`: a folder, or one for each drive.
+    `platform`: a platform file of the machine; without it the folders are plain drives, and the
+    processor updates. All else is a setting, as `sluice train --settings` lists them.
+
+    `RULE` is the setting `optimizer`; `fixed_settings(group)` are the settings that follow from a
+    group, and are the same for all groups and steps.
 
     Thread contract: that of torch's optimizers, one thread at a time."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, *, state,
-                 platform=None, **settings):
+    RULE = ""
+
+    @staticmethod
+    def fixed_settings(group):
+        raise NotImplementedError
+
+    def __init__(self, params, defaults, *, state, platform=None, **settings):
         self._session = None  # before the first step of a new state, and after close()
         self._closed_at = None  # the step
         self._tensors = []
         self._sent = 0
+        self._grad_norm = math.nan  # of the last step, before its rates
         self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
         self._folders = Folders(state)
         self._settings = checked(settings, self._folders)
         self._platform = platform
-        defaults = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay}
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
         # A new state begins with the parameters as they are at the first step.
@@ -50,6 +58,10 @@ class AdamW(torch.optim.Optimizer):
     def steps_done(self):
         """Those of the state, in all runs."""
         return self._session.step if self._session is not None else self._closed_at or 0
+
+    def figures(self):
+        """Of the last step, for a log: its number in the state, and the norm of what was sent."""
+        return {"step": self.steps_done, "grad_norm": self._grad_norm}
 
     def add_param_group(self, param_group):
         if self._is_begun():
@@ -125,7 +137,7 @@ class AdamW(torch.optim.Optimizer):
         for number, tensor in enumerate(self._tensors):
             self._session.send(number, tensor.gradient())
             self._sent = number + 1
-        _, _, self.is_stopping = self._session.take_step(self._rates(), loss)
+        _, self._grad_norm, self.is_stopping = self._session.take_step(self._rates(), loss)
         self._take_parameters()
         self._sent = 0
 
@@ -133,11 +145,9 @@ class AdamW(torch.optim.Optimizer):
         tensors = trained_tensors(self.param_groups)
         goes_on = self._folders.has_state()
         settings = with_machine(self._settings, self._platform, self._folders)
-        first = self.param_groups[0]
-        settings |= {"optimizer": "adamw", "precision": precision_of(tensors),
-                     "max_grad_norm": "0", "beta1": repr(first["betas"][0]),
-                     "beta2": repr(first["betas"][1]), "eps": repr(first["eps"])}
-        self._moments = tuple(first["betas"]), first["eps"]
+        self._fixed = self.fixed_settings(self.param_groups[0])
+        settings |= {"optimizer": self.RULE, "precision": precision_of(tensors),
+                     "max_grad_norm": "0"} | self._fixed
         self._folders.link_drives()
         values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
                   for t in tensors]
@@ -179,7 +189,7 @@ class AdamW(torch.optim.Optimizer):
             raise Error(f"step {self.steps_done + 1} was interrupted when gradients of "
                         f"{self._sent} tensors had been sent; make the optimizer again, which "
                         "goes on from its last commit")
-        self._check_moments()
+        self._check_fixed()
         self._check_unfrozen()
         for number, tensor in enumerate(self._tensors):
             if tensor.parameter.grad is None:
@@ -189,12 +199,13 @@ class AdamW(torch.optim.Optimizer):
             tensor.check_gradient()
             tensor.check_values(lambda number=number: self._values(number))
 
-    def _check_moments(self):
+    def _check_fixed(self):
         for number, group in enumerate(self.param_groups):
-            if (tuple(group["betas"]), group["eps"]) != self._moments:
-                raise Error(f"group {number} has betas={group['betas']}, eps={group['eps']}, and "
-                            f"the state betas={self._moments[0]}, eps={self._moments[1]}: all "
-                            "groups and steps have the same (OneCycleLR: cycle_momentum=False)")
+            found = self.fixed_settings(group)
+            if found != self._fixed:
+                raise Error(f"group {number} has {listed(found)}, and the state "
+                            f"{listed(self._fixed)}: all groups and steps have the same "
+                            "(OneCycleLR: cycle_momentum=False)")
 
     def _check_unfrozen(self):
         trained = {id(tensor.parameter) for tensor in self._tensors}
@@ -205,14 +216,22 @@ class AdamW(torch.optim.Optimizer):
                             "own, in another folder")
 
 
+def listed(settings):
+    return ", ".join(f"{key}={value}" for key, value in settings.items())
+
+
+# What a group may have, by key.
+RANGES = {
+    "lr": lambda value: value >= 0,
+    "betas": lambda value: len(value) == 2 and all(0 <= beta < 1 for beta in value),
+    "momentum": lambda value: 0 <= value < 1,
+    "eps": lambda value: value > 0,
+    "weight_decay": lambda value: value >= 0,
+}
+
+
 def check_rates(group, whose):
     """As torch checks them."""
-    betas = group["betas"]
-    for name, value, is_good in (("lr", group["lr"], group["lr"] >= 0),
-                                 ("betas", betas, len(betas) == 2
-                                  and all(0 <= beta < 1 for beta in betas)),
-                                 ("eps", group["eps"], group["eps"] > 0),
-                                 ("weight_decay", group["weight_decay"],
-                                  group["weight_decay"] >= 0)):
-        if not is_good:
-            raise Error(f"{whose} has {name}={value}")
+    for key, is_good in RANGES.items():
+        if key in group and not is_good(group[key]):
+            raise Error(f"{whose} has {key}={group[key]}")

@@ -8,6 +8,8 @@ SAID_ELSEWHERE = {
     "max_grad_norm": "clip with torch.nn.utils.clip_grad_norm_ before step()",
     "precision": "the parameters' dtype says it",
     "optimizer": "the class says it",
+    "momentum": "SGD(momentum=...) says it",
+    "eps": "eps= says it",
     "beta1": "betas=(beta1, beta2) says it",
     "beta2": "betas=(beta1, beta2) says it",
     "output": "state= says it",

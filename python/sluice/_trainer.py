@@ -1,6 +1,8 @@
-"""The optimizer as Hugging Face's Trainer makes it."""
+"""The optimizer under Hugging Face's Trainer."""
 
-from sluice._optimizer import AdamW
+from sluice._error import Error
+from sluice._optimizer import OnDrives
+from sluice._rules import AdamW
 
 
 def for_trainer(args, **keywords):
@@ -9,3 +11,38 @@ def for_trainer(args, **keywords):
     the groups, with their weight decay."""
     return AdamW, {"lr": args.learning_rate, "betas": (args.adam_beta1, args.adam_beta2),
                    "eps": args.adam_epsilon, **keywords}
+
+
+def attach(trainer):
+    """Figures of the optimizer's under `sluice/` in each row of Trainer's log, for whoever reports
+    it, and an end of training where somebody asks the run to stop (`sluice stop`)."""
+    # Not above: transformers takes seconds to import, and who has a Trainer has it.
+    from transformers import TrainerCallback
+
+    class Reporter(TrainerCallback):
+        def on_step_end(self, args, state, control, **others):
+            optimizer = optimizer_of(others.get("optimizer"))
+            if optimizer is not None and optimizer.is_stopping:
+                control.should_training_stop = True
+                control.should_save = True
+
+        def on_log(self, args, state, control, logs=None, **others):
+            optimizer = optimizer_of(others.get("optimizer"))
+            if optimizer is None or logs is None or "loss" not in logs:
+                return
+            logs |= {f"sluice/{key}": value for key, value in optimizer.figures().items()}
+
+    # In front: those behind it report what it adds.
+    trainer.callback_handler.callbacks.insert(0, Reporter())
+    return trainer
+
+
+def optimizer_of(optimizer):
+    """Ours, that accelerate may have wrapped; none before there is one."""
+    if optimizer is None:
+        return None
+    inner = getattr(optimizer, "optimizer", optimizer)
+    if not isinstance(inner, OnDrives):
+        raise Error(f"sluice.attach: the Trainer's optimizer is {type(inner).__name__}; give it "
+                    "optimizer_cls_and_kwargs=sluice.for_trainer(args, state=...)")
+    return inner
