@@ -79,6 +79,7 @@ T value_or_raise(Result<T> result) {
 
 using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Gradient = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+using Room = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Parameters = nb::ndarray<nb::array_api>;
 // Name, shape, group, first values.
 using PythonTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t, Values>;
@@ -136,10 +137,24 @@ class OpenSession {
     value_or_raise(session_->send(tensor, values));
   }
 
-  std::tuple<std::int64_t, double, bool> take_step(
-      const std::vector<std::pair<double, double>>& rates, double loss) {
+  void replace(std::size_t tensor, const Gradient& gradient) {
     check_process();
-    session::StepRequest request{.loss = loss};
+    const std::span<const float> values(gradient.data(), gradient.size());
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->replace(tensor, values));
+  }
+
+  void read(std::size_t tensor, const Room& into) {
+    check_process();
+    const std::span<float> values(into.data(), into.size());
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->read(tensor, values));
+  }
+
+  std::tuple<std::int64_t, double, bool> take_step(
+      const std::vector<std::pair<double, double>>& rates, double loss, double gradient_factor) {
+    check_process();
+    session::StepRequest request{.gradient_factor = gradient_factor, .loss = loss};
     if (!rates.empty()) request.lr = rates.front().first;
     for (const auto& [lr, weight_decay] : rates) request.groups.push_back({lr, weight_decay});
     const nb::gil_scoped_release others_run;
@@ -157,6 +172,12 @@ class OpenSession {
     }
     return has_16_bits_ ? as_array(session_->parameters(tensor), owner, kBf16)
                         : as_array(session_->parameters_fp32(tensor), owner, kFp32);
+  }
+
+  void commit() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->commit());
   }
 
   void close() {
@@ -201,6 +222,8 @@ class OpenSession {
 
 NB_MODULE(_core, module) {
   using sluice::python::OpenSession;
+  // Gradients' handles, and with them their session, live as long as the program's parameters do.
+  nb::set_leak_warnings(false);
   // The package stays loaded as long as the process.
   nb::object error = nb::module_::import_("sluice._error").attr("Error");
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
@@ -212,10 +235,14 @@ NB_MODULE(_core, module) {
       .def_prop_ro("step", &OpenSession::step)
       .def_prop_ro("planned_memory_bytes", &OpenSession::planned_memory_bytes)
       .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())
-      .def("take_step", &OpenSession::take_step, nb::arg("rates"), nb::arg("loss"))
+      .def("replace", &OpenSession::replace, nb::arg("tensor"), nb::arg("values").noconvert())
+      .def("read", &OpenSession::read, nb::arg("tensor"), nb::arg("into").noconvert())
+      .def("take_step", &OpenSession::take_step, nb::arg("rates"), nb::arg("loss"),
+           nb::arg("gradient_factor"))
       .def("parameters",
            [](nb::handle self, std::size_t tensor) {
              return nb::cast<OpenSession&>(self).parameters(self, tensor);
            })
+      .def("commit", &OpenSession::commit)
       .def("close", &OpenSession::close);
 }

@@ -71,6 +71,34 @@ class DenseRoute final : public GradientRoute {
     co_return ok_status();
   }
 
+  runtime::Task<Status> read_back(LayerId layer, std::span<std::byte> gradient,
+                                  const KnownGradients& known) override {
+    for (const GradientChunk& chunk : plan_.layers[layer].chunks) {
+      if (parts_.store.is_in_memory()) {
+        const std::span<std::byte> place =
+            part_of(parts_.store.memory(chunk.subgroup), chunk.first * bytes_of(wire_));
+        Status taken = co_await unstage(layer, chunk, place, gradient, known);
+        CO_RETURN_IF_ERROR(taken);
+        continue;
+      }
+      Result<runtime::Pool::Lease> bounce =
+          co_await bounces_.acquire(waiting_for("a bounce buffer for gradients", layer));
+      CO_RETURN_IF_ERROR(bounce);
+      Status read =
+          co_await parts_.store.read(chunk.subgroup, chunk.first * bytes_of(wire_),
+                                     bounces_.bytes(*bounce), chunk.count * bytes_of(wire_));
+      CO_RETURN_IF_ERROR(read);
+      Status taken = co_await unstage(layer, chunk, bounces_.bytes(*bounce), gradient, known);
+      CO_RETURN_IF_ERROR(taken);
+    }
+    co_return ok_status();
+  }
+
+  void expect_again(LayerId layer, KnownGradients& known) override {
+    for (const GradientChunk& chunk : plan_.layers[layer].chunks)
+      known.update->on_chunk_again(chunk.subgroup);
+  }
+
   // Nothing is kept of a dense gradient.
   runtime::Task<Status> take_back(const KnownGradients& /*known*/) override {
     co_return ok_status();
@@ -106,6 +134,34 @@ class DenseRoute final : public GradientRoute {
                 static_cast<std::size_t>(round_up(size_bytes, kPageBytes) - size_bytes));
     return {chunk.first * wire_bytes, size_bytes,
             state::checksum(into.first(static_cast<std::size_t>(size_bytes)))};
+  }
+
+  // The other way of stage(), of a layer without a carry and of gradients as wide as on the wire.
+  runtime::Operation unstage(LayerId layer, const GradientChunk& chunk, std::span<std::byte> from,
+                             std::span<std::byte> gradient, const KnownGradients& known) const {
+    CHECK(parts_.options.gradient_kind == wire_);
+    CHECK_EQ(chunk.count, chunk.layer_count);
+    runtime::OperationLabel label;
+    label.stage = stages::Stage::stage_gradient;
+    label.layer = layer;
+    label.subgroup = chunk.subgroup;
+    const csd::GradientChunkCheck& check =
+        known.update->gradient_checks[chunk.subgroup][static_cast<std::size_t>(chunk.check_index)];
+    return parts_.kernels.stage(label, chunk.count, [this, &chunk, from, gradient, &check] {
+      const std::span<std::byte> bytes =
+          from.first(static_cast<std::size_t>(chunk.count * bytes_of(wire_)));
+      if (state::checksum(bytes) != check.checksum) return not_what_was_written(chunk);
+      std::memcpy(gradient.data() + chunk.layer_offset * bytes_of(wire_), bytes.data(),
+                  bytes.size());
+      return ok_status();
+    });
+  }
+
+  static Status not_what_was_written(const GradientChunk& chunk) {
+    return make_error(ErrorCode::corrupt,
+                      "the gradients of subgroup {}, {} elements from element {} on, are not what "
+                      "was written",
+                      index_of(chunk.subgroup), chunk.count, chunk.first);
   }
 
   runtime::Operation carry(LayerId layer, const LayerGradientPlan& plan,

@@ -65,6 +65,12 @@ class GradientRoute {
   // written then is in `writes`. One layer after the other.
   virtual runtime::Task<Status> send(LayerId layer, std::span<std::byte> gradient,
                                      KnownGradients& known, runtime::TaskGroup& writes) = 0;
+  // A layer that has been sent, back from where it waits; its writes have ended. Errors:
+  // ErrorCode::corrupt where that is not what was written.
+  virtual runtime::Task<Status> read_back(LayerId layer, std::span<std::byte> gradient,
+                                          const KnownGradients& known) = 0;
+  // A layer that has been sent will be sent once more.
+  virtual void expect_again(LayerId layer, KnownGradients& known) = 0;
   // The step is skipped: what its gradients had taken out of the residual goes back.
   virtual runtime::Task<Status> take_back(const KnownGradients& known) = 0;
 };

@@ -29,6 +29,13 @@ runtime::Operation GradientStore::write(SubgroupId subgroup, std::int64_t first_
                           {offset_bytes(subgroup) + first_bytes, bytes, size_bytes});
 }
 
+runtime::Operation GradientStore::read(SubgroupId subgroup, std::int64_t first_bytes,
+                                       std::span<std::byte> bytes, std::int64_t size_bytes) const {
+  const csd::Drive& drive = *drives_[versions_.device_of(subgroup)];
+  return drive.host_read({stages::Stage::gradient_read, subgroup},
+                         {offset_bytes(subgroup) + first_bytes, bytes, size_bytes});
+}
+
 std::int64_t gradient_file_bytes(const GradientFormat& format, const state::DeviceMap& device_map,
                                  DeviceId device, const OffloadOptions& options) {
   if (options.gradient_tier == GradientTier::memory) return 0;

@@ -35,6 +35,9 @@ class GradientStore {
   // On the drive: `size_bytes` of the subgroup's gradient, `first_bytes` behind its beginning.
   runtime::Operation write(SubgroupId subgroup, std::int64_t first_bytes,
                            std::span<std::byte> bytes, std::int64_t size_bytes) const;
+  // The same the other way.
+  runtime::Operation read(SubgroupId subgroup, std::int64_t first_bytes, std::span<std::byte> bytes,
+                          std::int64_t size_bytes) const;
   std::int64_t size_bytes(SubgroupId subgroup) const { return format_.size_bytes(subgroup); }
 
  private:

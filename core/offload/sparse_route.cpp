@@ -55,6 +55,16 @@ class SparseRoute final : public GradientRoute {
     co_return ok_status();
   }
 
+  // What was not selected is not there.
+  runtime::Task<Status> read_back(LayerId /*layer*/, std::span<std::byte> /*gradient*/,
+                                  const KnownGradients& /*known*/) override {
+    co_return make_error(ErrorCode::unsupported,
+                         "gradients of which the largest elements were sent cannot be read back");
+  }
+  void expect_again(LayerId /*layer*/, KnownGradients& /*known*/) override {
+    CHECK(false && "a compressed gradient is sent once");
+  }
+
   runtime::Task<Status> take_back(const KnownGradients& known) override {
     segments_to_come_ = segment_count_;  // the skipped step's layers were not all selected from
     if (!parts_.options.has_feedback() || !parts_.options.selects_on_host()) co_return ok_status();

@@ -37,6 +37,7 @@ class Speculation {
 
   // One more chunk of the subgroup's gradient waits for its update. Whether that was the last one.
   bool on_chunk_down(SubgroupId subgroup) { return --of_[subgroup].chunks_to_come == 0; }
+  void on_chunk_again(SubgroupId subgroup) { ++of_[subgroup].chunks_to_come; }
   // The subgroup may be updated.
   void set_final(SubgroupId subgroup) {
     is_final_[static_cast<std::size_t>(index_of(subgroup))].set();

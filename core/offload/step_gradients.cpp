@@ -57,6 +57,16 @@ void StepGradients::send(LayerId layer, runtime::Pool::Lease lease) {
   sends_.spawn(send_layer(layer, std::move(lease)));
 }
 
+runtime::Task<Status> StepGradients::read_back(LayerId layer, const runtime::Pool::Lease& lease) {
+  Status read = co_await route_->read_back(layer, layer_gradients_.bytes(lease), known_);
+  co_return read;
+}
+
+void StepGradients::send_again(LayerId layer, runtime::Pool::Lease lease) {
+  route_->expect_again(layer, known_);
+  send(layer, std::move(lease));
+}
+
 runtime::Task<Status> StepGradients::send_layer(LayerId layer, runtime::Pool::Lease lease) {
   Result<runtime::Pool::Lease> turn =
       co_await turn_.acquire(waiting_for("the layer above to be staged", layer));

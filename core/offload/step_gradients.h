@@ -48,6 +48,11 @@ class StepGradients {
   // The lease is given back as soon as the gradients have left it.
   void send(LayerId layer, runtime::Pool::Lease lease);
   runtime::TaskGroup::Joiner sent() { return sends_.join(); }
+  // After sent(), before the update is decided: a layer's gradients back into a layer gradient,
+  // from which they may be sent again in the place of what they were. Not of those that are
+  // selected from, of which only a part has been sent.
+  runtime::Task<Status> read_back(LayerId layer, const runtime::Pool::Lease& lease);
+  void send_again(LayerId layer, runtime::Pool::Lease lease);
 
   // Stats of the layers so far; after sent() of all.
   optimizer::GradientStats stats() const { return known_.stats(); }

@@ -41,6 +41,11 @@ void StepUpdate::on_chunk_down(SubgroupId subgroup) {
   if (!clip || clip->is_finite(subgroup)) speculation.set_final(subgroup);
 }
 
+void StepUpdate::on_chunk_again(SubgroupId subgroup) {
+  CHECK(!speculation.is_on());
+  speculation.on_chunk_again(subgroup);
+}
+
 optimizer::UpdateScalars StepUpdate::scalars(SubgroupId subgroup) const {
   if (clip) return clip->scalars(subgroup);
   return decided.is_set() ? decision.of(subgroup) : speculation.expected();

@@ -28,10 +28,11 @@ class Ticket {
 };
 
 struct Note {
-  enum class Kind : std::uint8_t { gradient, wait, step };
+  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, commit };
   Kind kind = Kind::gradient;
   std::size_t tensor = 0;
   std::span<const float> gradient = {};
+  std::span<float> into = {};  // of Kind::read
   const StepRequest* step = nullptr;
   StepDone* done = nullptr;
   Ticket* ticket = nullptr;

@@ -42,11 +42,21 @@ Status Session::send(std::size_t tensor, std::span<const float> gradient) {
   return schedule_->ask({.kind = Note::Kind::gradient, .tensor = tensor, .gradient = gradient});
 }
 
+Status Session::read(std::size_t tensor, std::span<float> gradient) {
+  return schedule_->ask({.kind = Note::Kind::read, .tensor = tensor, .into = gradient});
+}
+
+Status Session::replace(std::size_t tensor, std::span<const float> gradient) {
+  return schedule_->ask({.kind = Note::Kind::replace, .tensor = tensor, .gradient = gradient});
+}
+
 Result<StepDone> Session::take_step(const StepRequest& request) {
   StepDone done;
   RETURN_IF_ERROR(schedule_->ask({.kind = Note::Kind::step, .step = &request, .done = &done}));
   return done;
 }
+
+Status Session::commit() { return schedule_->ask({.kind = Note::Kind::commit}); }
 
 Status Session::close() { return schedule_->close(); }
 

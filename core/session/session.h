@@ -57,6 +57,10 @@ struct StepRequest {
   std::optional<double> lr = {};  // none: that of the settings' schedule
   // In this step, one for each group; empty: those that the session was opened with.
   std::vector<GroupRates> groups = {};
+  // Every gradient is multiplied by it as it is read for the update, in fp32: a factor of clipping,
+  // or one by a loss scale. StepDone::grad_norm, and with it
+  // max_grad_norm, are of the gradients without it.
+  double gradient_factor = 1;
   // For the record, and for whoever watches; none: the session does not know it.
   double loss = std::numeric_limits<double>::quiet_NaN();
 };
@@ -103,12 +107,22 @@ class Session {
   // error (ErrorCode::config) of this call alone.
   Status send(std::size_t tensor, std::span<const float> gradient);
 
+  // The gradient of a tensor that was sent for the step to come, as it waits; and another one in
+  // its place, such as its sum with that of a further micro-batch. Errors (ErrorCode::config): none
+  // was sent, or density is below 1, so that not all of it is there.
+  Status read(std::size_t tensor, std::span<float> gradient);
+  Status replace(std::size_t tensor, std::span<const float> gradient);
+
   // Once each tensor that is trained has been sent: decides and begins the update, which goes on
   // beside the caller (pipeline=nbuffer). Errors: ErrorCode::config while tensors are missing, or
   // for rates of another number of groups, which changes nothing; ErrorCode::diverged for gradients
   // that are not finite, and those of the drives, after which the session is over and the last
   // commit stands.
   Result<StepDone> take_step(const StepRequest& request = {});
+
+  // Between two steps: returns once the last one is durable, whatever `commit_every` says. Errors:
+  // ErrorCode::config where a gradient of the step to come has been sent; those of the drives.
+  Status commit();
 
   // Commits, and ends the recording. Nothing else may be called after it.
   Status close();

@@ -67,7 +67,8 @@ Status Session::Schedule::close() {
 }
 
 Status Session::Schedule::ask(Note note) {
-  if (note.kind != Note::Kind::step && note.tensor >= request_.tensors.size()) {
+  const bool is_of_tensor = note.kind != Note::Kind::step && note.kind != Note::Kind::commit;
+  if (is_of_tensor && note.tensor >= request_.tensors.size()) {
     return make_error(ErrorCode::config, "tensor {}: the session has {}", note.tensor,
                       request_.tensors.size());
   }
@@ -184,6 +185,12 @@ Status Session::Schedule::take_steps() {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<Note> first, first_gradient());
     if (!first) return ok_status();
+    if (first->kind == Note::Kind::commit) {
+      const Status committed = commit();
+      notes_->answer(*first, committed);
+      RETURN_IF_ERROR(committed);
+      continue;
+    }
     // As late as can be: what was asked while the program computed counts for this step.
     RETURN_IF_ERROR(between_steps());
     std::optional<Note> asked;
@@ -195,7 +202,8 @@ Status Session::Schedule::take_steps() {
   }
 }
 
-// Answers all that comes before it; none: the session is closed.
+// Or a commit that is asked for before it. Answers all that comes before; none: the session is
+// closed.
 Result<std::optional<Note>> Session::Schedule::first_gradient() {
   std::optional<Note> first;
   RETURN_IF_ERROR(run_->runtime().run(take_until_gradient(first)));
@@ -209,7 +217,9 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
     Result<std::optional<Note>> next = co_await notes_->next();
     CO_RETURN_IF_ERROR(next);
     if (!*next) break;
-    if ((*next)->kind == Note::Kind::gradient && check_gradient(**next).ok()) {
+    const bool is_gradient =
+        (*next)->kind == Note::Kind::gradient && check_gradient(**next).ok();
+    if (is_gradient || (*next)->kind == Note::Kind::commit) {
       first = **next;
     } else {
       take_note(**next, too_early);
@@ -237,7 +247,12 @@ runtime::Task<Status> Session::Schedule::collect(Note first, std::optional<Note>
   while (!asked) {
     Result<std::optional<Note>> next = co_await notes_->next();
     if (!next.ok() || !*next) break;
-    take_note(**next, asked);
+    if ((*next)->kind == Note::Kind::read || (*next)->kind == Note::Kind::replace) {
+      Status sent = co_await at_sent(**next);
+      CO_RETURN_IF_ERROR(sent);
+    } else {
+      take_note(**next, asked);
+    }
   }
   Status sent = co_await under_way_->gradients.join();
   Status waited = co_await under_way_->waits.join();
@@ -249,6 +264,9 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
   switch (note.kind) {
     case Note::Kind::wait:
       return under_way_->waits.spawn(wait_for(note));
+    case Note::Kind::read:
+    case Note::Kind::replace:  // before the first gradient
+      return notes_->answer(note, check_sent(note));
     case Note::Kind::gradient: {
       const Status good = check_gradient(note);
       if (!good.ok()) return notes_->answer(note, good);
@@ -256,6 +274,12 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
       begin_step();
       return under_way_->gradients.spawn(take_gradient(note));
     }
+    case Note::Kind::commit:  // within a step
+      return notes_->answer(
+          note, make_error(ErrorCode::config,
+                           "a commit was asked for among the gradients of step {}; ask for it "
+                           "before the first of them",
+                           position_.step + 1));
     case Note::Kind::step: {
       const Status good = check_step(note);
       if (!good.ok()) return notes_->answer(note, good);
@@ -265,20 +289,68 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
 }
 
 Status Session::Schedule::check_gradient(const Note& note) const {
-  const LayerId layer = tensors_.layer(note.tensor);
-  if (layer == kNoLayer) {
-    return make_error(ErrorCode::config, "{} is frozen, and has no gradient",
-                      request_.tensors[note.tensor].name);
-  }
-  const auto number = static_cast<std::size_t>(index_of(layer));
-  const model::TensorInfo& tensor = tensors_.layout().tensors[number];
-  if (std::ssize(note.gradient) != tensor.count) {
-    return make_error(ErrorCode::config, "the gradient of {} has {} elements, and the tensor {}",
-                      tensor.name, note.gradient.size(), tensor.count);
-  }
-  if (!under_way_->is_sent[number]) return ok_status();
+  RETURN_IF_ERROR(check_size(note, std::ssize(note.gradient)));
+  if (!is_sent(note.tensor)) return ok_status();
   return make_error(ErrorCode::config, "the gradient of {} has come already for step {}",
-                    tensor.name, position_.step + 1);
+                    request_.tensors[note.tensor].name, position_.step + 1);
+}
+
+Status Session::Schedule::check_size(const Note& note, std::int64_t size) const {
+  const LayerId layer = tensors_.layer(note.tensor);
+  const std::string& name = request_.tensors[note.tensor].name;
+  if (layer == kNoLayer)
+    return make_error(ErrorCode::config, "{} is frozen, and has no gradient", name);
+  const std::int64_t count =
+      tensors_.layout().tensors[static_cast<std::size_t>(index_of(layer))].count;
+  if (size == count) return ok_status();
+  return make_error(ErrorCode::config, "the gradient of {} has {} elements, and the tensor {}",
+                    name, size, count);
+}
+
+bool Session::Schedule::is_sent(std::size_t tensor) const {
+  return under_way_->is_sent[static_cast<std::size_t>(index_of(tensors_.layer(tensor)))];
+}
+
+Status Session::Schedule::check_sent(const Note& note) const {
+  RETURN_IF_ERROR(check_size(
+      note, note.kind == Note::Kind::read ? std::ssize(note.into) : std::ssize(note.gradient)));
+  if (run_->plan().options.is_sparse()) {
+    return make_error(ErrorCode::config,
+                      "density={}: of a gradient that was sent the largest elements are there, so "
+                      "it is neither read nor replaced; set density=1",
+                      run_->plan().config.offload.density);
+  }
+  if (is_sent(note.tensor)) return ok_status();
+  return make_error(ErrorCode::config, "the gradient of {} has not come yet for step {}",
+                    request_.tensors[note.tensor].name, position_.step + 1);
+}
+
+// One at a time, behind all that was sent: a gradient is not written twice at once.
+runtime::Task<Status> Session::Schedule::at_sent(const Note& note) {
+  const Status good = check_sent(note);
+  if (!good.ok()) {
+    notes_->answer(note, good);
+    co_return ok_status();
+  }
+  offload::StepGradients& gradients = run_->offload().gradients();
+  Status copied = co_await under_way_->gradients.join();
+  CO_RETURN_IF_ERROR(copied);
+  Status sent = co_await gradients.sent();
+  CO_RETURN_IF_ERROR(sent);
+  const LayerId layer = tensors_.layer(note.tensor);
+  Result<runtime::Pool::Lease> lease = co_await gradients.acquire(layer);
+  CO_RETURN_IF_ERROR(lease);
+  if (note.kind == Note::Kind::read) {
+    Status read = co_await gradients.read_back(layer, *lease);
+    CO_RETURN_IF_ERROR(read);
+    std::copy_n(gradients.view(*lease, layer).values_fp32, note.into.size(), note.into.data());
+  } else {
+    Status taken = co_await copy_gradient(note, gradients.view(*lease, layer));
+    CO_RETURN_IF_ERROR(taken);
+    gradients.send_again(layer, std::move(*lease));
+  }
+  notes_->answer(note, ok_status());
+  co_return ok_status();
 }
 
 Status Session::Schedule::check_step(const Note& note) const {
@@ -307,11 +379,19 @@ runtime::Task<Status> Session::Schedule::take_gradient(Note note) {
   const LayerId layer = tensors_.layer(note.tensor);
   Result<runtime::Pool::Lease> lease = co_await gradients.acquire(layer);
   CO_RETURN_IF_ERROR(lease);
-  const model::LayerGradient into = gradients.view(*lease, layer);
+  Status copied = co_await copy_gradient(note, gradients.view(*lease, layer));
+  CO_RETURN_IF_ERROR(copied);
+  notes_->answer(note, ok_status());
+  gradients.send(layer, std::move(*lease));
+  co_return ok_status();
+}
+
+runtime::Operation Session::Schedule::copy_gradient(const Note& note,
+                                                    const model::LayerGradient& into) {
   runtime::Operation copy;
   copy.runtime = &run_->runtime();
   copy.label.stage = stages::Stage::backward;
-  copy.label.layer = layer;
+  copy.label.layer = tensors_.layer(note.tensor);
   copy.work.kind = runtime::WorkKind::function;
   copy.work.workers = runtime::Workers::compute;
   copy.work.function = [from = note.gradient, into] {
@@ -319,11 +399,7 @@ runtime::Task<Status> Session::Schedule::take_gradient(Note note) {
     std::fill(into.values_fp32 + from.size(), into.values_fp32 + into.element_count, 0.0F);
     return ok_status();
   };
-  Status copied = co_await copy;
-  CO_RETURN_IF_ERROR(copied);
-  notes_->answer(note, ok_status());
-  gradients.send(layer, std::move(*lease));
-  co_return ok_status();
+  return copy;
 }
 
 runtime::Task<Status> Session::Schedule::wait_for(Note note) {
@@ -343,6 +419,7 @@ StepPlan Session::Schedule::step_plan(const StepRequest& request) const {
   plan.update = config.update;
   plan.update.lr =
       request.lr.value_or(plan::learning_rate(plan::lr_schedule_of(config), position_.step));
+  plan.gradient_factor = request.gradient_factor;
   plan.max_grad_norm = config.arithmetic.max_grad_norm;
   const std::vector<GroupRates>& rates = request.groups.empty() ? request_.groups : request.groups;
   // A single group is all subgroups.

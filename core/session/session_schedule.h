@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/runtime/operation.h"
 #include "core/runtime/task.h"
 #include "core/session/recipe.h"
 #include "core/session/run_observer.h"
@@ -20,6 +21,10 @@
 
 namespace sluice::offload {
 struct ResidualPlace;
+}
+
+namespace sluice::model {
+struct LayerGradient;
 }
 
 namespace sluice::session {
@@ -65,6 +70,11 @@ class Session::Schedule final : private Tunable {
   runtime::Task<Status> collect(Note first, std::optional<Note>& asked);
   void take_note(const Note& note, std::optional<Note>& asked);
   Status check_gradient(const Note& note) const;
+  Status check_size(const Note& note, std::int64_t size) const;
+  bool is_sent(std::size_t tensor) const;  // of a tensor that is trained
+  Status check_sent(const Note& note) const;
+  runtime::Task<Status> at_sent(const Note& note);
+  runtime::Operation copy_gradient(const Note& note, const model::LayerGradient& into);
   Status check_step(const Note& note) const;
   void begin_step();
   runtime::Task<Status> take_gradient(Note note);

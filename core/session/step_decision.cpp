@@ -5,6 +5,7 @@ namespace sluice::session {
 offload::StepDecision decide(const StepPlan& plan, const GradientSummary& gradients,
                              double remaining_loss_scale) {
   const double grad_scale =
+      plan.gradient_factor *
       optimizer::grad_scale(remaining_loss_scale, gradients.norm, plan.max_grad_norm);
   const auto scalars = [&](const optimizer::UpdateOptions& update) {
     return optimizer::update_scalars(update, plan.position.optimizer_step + 1, grad_scale);

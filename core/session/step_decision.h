@@ -34,6 +34,7 @@ struct StepPlan {
   optimizer::UpdateOptions update;   // with the step's learning rate
   std::vector<GroupUpdate> groups;   // of all subgroups, where some have rates of their own
   double max_grad_norm = 0;          // 0: no clipping
+  double gradient_factor = 1;        // on every gradient, beside clipping and loss scale
   ParameterKind precision = ParameterKind::bf16;
   optimizer::LossScaleOptions loss_scale;  // fp16
   int micro_step_count = 1;                // of a rank

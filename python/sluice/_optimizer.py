@@ -11,6 +11,7 @@ from sluice._error import Error
 from sluice._folders import Folders
 from sluice._reference import REFERENCE, check_groups, check_reference
 from sluice._settings import checked, with_machine
+from sluice._stream import Stream, leaves_memory
 from sluice._tensors import precision_of, trained_tensors, without_repeats
 
 GROUP_IDENTITY = ("params", "param_names")
@@ -23,7 +24,9 @@ def say(text):
 class OnDrives(torch.optim.Optimizer):
     """An optimizer of torch's with its state in `state`: a folder, or one for each drive.
     `platform`: a platform file of the machine; without it the folders are plain drives, and the
-    processor updates. All else is a setting, as `sluice train --settings` lists them.
+    processor updates. `gradients`: "offload" (they leave memory during backward, and a handle
+    stands for each) or "keep" (they stay until step()); left out: "offload", unless they are
+    compressed. All else is a setting, as `sluice train --settings` lists them.
 
     `RULE` is the setting `optimizer`; `fixed_settings(group)` are the settings that follow from a
     group, and are the same for all groups and steps.
@@ -36,16 +39,17 @@ class OnDrives(torch.optim.Optimizer):
     def fixed_settings(group):
         raise NotImplementedError
 
-    def __init__(self, params, defaults, *, state, platform=None, **settings):
+    def __init__(self, params, defaults, *, state, platform=None, gradients=None, **settings):
         self._session = None  # before the first step of a new state, and after close()
         self._closed_at = None  # the step
         self._tensors = []
-        self._sent = 0
+        self._stream = None
         self._grad_norm = math.nan  # of the last step, before its rates
         self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
         self._folders = Folders(state)
         self._settings = checked(settings, self._folders)
         self._platform = platform
+        self._leaves = leaves_memory(gradients, self._settings)
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
         # A new state begins with the parameters as they are at the first step.
@@ -87,11 +91,7 @@ class OnDrives(torch.optim.Optimizer):
         if self._session is None:
             self._open()
         self._check_step()
-        try:
-            self._take_step(math.nan if loss is None else float(loss))
-        except Error:
-            self._sent = 0  # the session is over, and says so itself
-            raise
+        self._take_step(math.nan if loss is None else float(loss))
         return loss
 
     def state_dict(self):
@@ -116,6 +116,8 @@ class OnDrives(torch.optim.Optimizer):
         if self._session is None:
             return
         self._closing.detach()
+        self._stream.end()
+        self._stream = None
         session, self._session = self._session, None
         self._closed_at = session.step
         session.close()
@@ -134,12 +136,12 @@ class OnDrives(torch.optim.Optimizer):
                 "state": self._folders.state_id() if self._is_begun() else ""}
 
     def _take_step(self, loss):
-        for number, tensor in enumerate(self._tensors):
-            self._session.send(number, tensor.gradient())
-            self._sent = number + 1
-        _, self._grad_norm, self.is_stopping = self._session.take_step(self._rates(), loss)
+        self._stream.send_rest()
+        step, norm, self.is_stopping = self._session.take_step(self._rates(), loss,
+                                                               self._stream.factor())
+        self._grad_norm = norm
+        self._stream.taken(step)
         self._take_parameters()
-        self._sent = 0
 
     def _open(self):
         tensors = trained_tensors(self.param_groups)
@@ -154,6 +156,7 @@ class OnDrives(torch.optim.Optimizer):
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
                                       [f"{key}={value}" for key, value in settings.items()])
         self._tensors = tensors
+        self._stream = Stream(self._session, tensors, self._leaves)
         # Also when the interpreter ends before anybody calls close().
         self._closing = weakref.finalize(self, self._session.close)
         self._tell(goes_on)
@@ -185,10 +188,6 @@ class OnDrives(torch.optim.Optimizer):
 
     def _check_step(self):
         """All that can be wrong with a step is told before any of it is sent."""
-        if self._sent:
-            raise Error(f"step {self.steps_done + 1} was interrupted when gradients of "
-                        f"{self._sent} tensors had been sent; make the optimizer again, which "
-                        "goes on from its last commit")
         self._check_fixed()
         self._check_unfrozen()
         for number, tensor in enumerate(self._tensors):

@@ -45,9 +45,8 @@ class Trained:
         if self.parameter.grad.layout is not torch.strided:
             raise Error(f"the gradient of {self.name} is sparse; make its layer with sparse=False")
 
-    def gradient(self):
-        """As it is sent: fp32, one element behind the other."""
-        return self.parameter.grad.detach().to(torch.float32).contiguous().view(-1)
+    def fits(self, gradient):
+        return gradient.layout is torch.strided and gradient.shape == self.shape
 
     def _now(self):
         return self.parameter._version, self.parameter.data_ptr()

@@ -163,6 +163,71 @@ TEST_CASE("compressed gradients with error feedback depend on no order, and go o
   CHECK(digest_in(again.path()) == digest_in(through.path()));
 }
 
+// Each gradient goes as a half, is read back and replaced by the sum with the other half; and that
+// by itself twice over, which the step's factor halves.
+void take_steps_in_halves(Session& session, std::int64_t until) {
+  while (session.step() < until) {
+    const std::int64_t step = session.step();
+    for (const std::size_t tensor : shuffled(step)) {
+      const std::vector<float> whole = gradient_of(tensor, step);
+      std::vector<float> half;
+      for (const float value : whole) half.push_back(value / 2);
+      REQUIRE(problem(session.send(tensor, half)) == "");
+      std::vector<float> found(whole.size());
+      REQUIRE(problem(session.read(tensor, found)) == "");
+      REQUIRE(found == half);
+      for (std::size_t i = 0; i < found.size(); ++i) found[i] = 2 * (found[i] + half[i]);
+      REQUIRE(problem(session.replace(tensor, found)) == "");
+    }
+    REQUIRE(problem(session.take_step({.lr = 0.01, .gradient_factor = 0.5})) == "");
+  }
+}
+
+TEST_CASE("a gradient that was sent is read back and replaced, wherever it waits") {
+  const std::vector<std::vector<std::string>> ways = {
+      {}, {"method=host", "gradient_tier=memory"}, {"method=host", "pipeline=serial", "wire=native"}};
+  for (const std::vector<std::string>& way : ways) {
+    const TestFolder whole, halves;
+    std::vector<std::string> unclipped = way;
+    unclipped.push_back("max_grad_norm=0");  // of the norm of what was sent
+    auto session = opened(request_in(whole.path(), unclipped));
+    take_steps(*session, 3);
+    REQUIRE(problem(session->close()) == "");
+    session = opened(request_in(halves.path(), unclipped));
+    take_steps_in_halves(*session, 3);
+    REQUIRE(problem(session->close()) == "");
+    CHECK(digest_in(halves.path()) == digest_in(whole.path()));
+  }
+}
+
+TEST_CASE("a commit makes the last step durable, between two steps") {
+  const TestFolder folder;
+  auto session = opened(request_in(folder.path(), {"commit_every=100"}));
+  REQUIRE(problem(session->commit()) == "");
+  take_steps(*session, 3);
+  REQUIRE(problem(session->commit()) == "");
+  CHECK(committed_step_in(folder.path()) == 3);
+  REQUIRE(session->send(0, gradient_of(0, 3)).ok());
+  CHECK_THAT(session->commit().error().message(), Catch::Contains("the gradients of step 4"));
+}
+
+TEST_CASE("a gradient that is not there is neither read nor replaced") {
+  const TestFolder folder, compressed;
+  auto session = opened(request_in(folder.path()));
+  std::vector<float> into(3);
+  CHECK_THAT(session->read(0, into).error().message(),
+             Catch::Contains("a has not come yet for step 1"));
+  REQUIRE(session->send(0, into).ok());
+  CHECK_THAT(session->replace(1, gradient_of(1, 0)).error().message(),
+             Catch::Contains("b has not come yet"));
+  into.resize(4);
+  CHECK_THAT(session->read(0, into).error().message(), Catch::Contains("has 4 elements"));
+  session = opened(request_in(compressed.path(), {"density=0.1"}));
+  into.resize(3);
+  REQUIRE(session->send(0, into).ok());
+  CHECK_THAT(session->read(0, into).error().message(), Catch::Contains("density=0.1"));
+}
+
 TEST_CASE("a call that cannot be right is refused and changes nothing") {
   const TestFolder folder;
   auto session = opened(request_in(folder.path()));

@@ -1,0 +1,104 @@
+"""When gradients go to the session: as backward makes them, or in step()."""
+
+import weakref
+
+import torch
+
+from sluice._error import Error
+from sluice._gradients import KEEP, Handle, Stored, flat
+
+PLACES = ("offload", "keep")
+
+
+class Stream:
+    """The gradients of the step to come. `leaves`: they go as they become final, and a handle
+    stands for each."""
+
+    def __init__(self, session, tensors, leaves):
+        self.session = session
+        self.tensors = tensors
+        self._sent = set()  # numbers of tensors that the session has a gradient of
+        self.stored = {}  # by number, where a handle stands
+        self._hooks = []
+        if leaves and not is_reduced_later():
+            self._hooks = [self._hooked(number) for number in range(len(tensors))]
+
+    def _hooked(self, number):
+        this = weakref.ref(self)
+
+        def leave(parameter):
+            stream = this()
+            if stream is not None:
+                stream.leave(number, parameter)
+        return self.tensors[number].parameter.register_post_accumulate_grad_hook(leave)
+
+    def leave(self, number, parameter):
+        """A gradient is there; one that was added to a handle's has gone already."""
+        gradient = parameter.grad
+        if gradient is None or isinstance(gradient, Handle) or not self.tensors[number].fits(
+                gradient):
+            return  # step() says what is wrong with it
+        stored = Stored(self, number, parameter, self.tensors[number].name)
+        stored.send(gradient)
+        self.stored[number] = stored
+        parameter.grad = Handle(stored, gradient)
+
+    def send_rest(self):
+        """What step() finds in memory."""
+        for number, tensor in enumerate(self.tensors):
+            gradient = tensor.parameter.grad
+            if isinstance(gradient, Handle):
+                self._check_own(number, gradient)
+                continue
+            self.stored.pop(number, None)
+            self.send(number, gradient)
+
+    def send(self, number, gradient):
+        """In the place of one that was sent before."""
+        send = self.session.replace if number in self._sent else self.session.send
+        self._sent.add(number)
+        send(number, flat(gradient))
+
+    def _check_own(self, number, handle):
+        handle.stored.check_unused()
+        if handle.stored is not self.stored.get(number):
+            raise Error(f"the gradient of {self.tensors[number].name} is that of another "
+                        f"parameter, step or optimizer, which has left memory ({KEEP})")
+
+    def factor(self):
+        """The one that is noted for every gradient; without one each becomes its values."""
+        factors = {stored.factor() for stored in self.stored.values()}
+        if len(self.stored) == len(self.tensors) and len(factors) == 1 and None not in factors:
+            return float(factors.pop())
+        for stored in self.stored.values():
+            stored.settle()
+        return 1.0
+
+    def taken(self, step):
+        for stored in self.stored.values():
+            stored.used_by = step
+        self.stored = {}
+        self._sent = set()
+
+    def end(self):
+        for hook in self._hooks:
+            hook.remove()
+        self.session = None
+
+
+def is_reduced_later():
+    """Of several ranks torch reduces gradients behind the hook that would take them."""
+    distributed = torch.distributed
+    return (distributed.is_available() and distributed.is_initialized()
+            and distributed.get_world_size() > 1)
+
+
+def leaves_memory(gradients, settings):
+    """Compressed gradients are sent once: what is not sent is not there for another micro-batch."""
+    is_compressed = float(settings.get("density", "1")) < 1
+    if gradients not in (None, *PLACES):
+        raise Error(f"gradients={gradients!r}: one of {', '.join(PLACES)}")
+    if gradients == "offload" and is_compressed:
+        raise Error(f"gradients='offload', density={settings['density']}: of a compressed gradient "
+                    "not all is sent, so it stays until step(); leave gradients= out")
+    return gradients != "keep" and not is_compressed
