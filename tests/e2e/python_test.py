@@ -328,7 +328,8 @@ def a_program_that_ends_or_is_killed_leaves_a_state_to_go_on_with(place):
     killed.send_signal(signal.SIGKILL)
     killed.communicate(timeout=LIMIT_S)
     step = sluice("state", place / "killed/state", "--json").json()["step"]
-    require(step >= 12, f"killed after step 12, and the state has {step}")
+    # Step 12 was told, and its commit may have been under way.
+    require(step >= 11, f"killed after step 12, and the state has {step}")
     # Without close(): the interpreter's end is the run's.
     done = started(place / "killed", step + 5, last="print('has ended')")
     out, err = done.communicate(timeout=LIMIT_S)
