@@ -217,8 +217,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
     Result<std::optional<Note>> next = co_await notes_->next();
     CO_RETURN_IF_ERROR(next);
     if (!*next) break;
-    const bool is_gradient =
-        (*next)->kind == Note::Kind::gradient && check_gradient(**next).ok();
+    const bool is_gradient = (*next)->kind == Note::Kind::gradient && check_gradient(**next).ok();
     if (is_gradient || (*next)->kind == Note::Kind::commit) {
       first = **next;
     } else {

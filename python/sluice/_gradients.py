@@ -4,9 +4,9 @@ scaling and zero_grad() are answered from there, so a loop does not change.
 
 A factor (of clipping, of a loss scale) is noted, and multiplies as the update reads. Where torch
 rounds in between, which is a gradient of 16 bits or a second factor that is no power of two, step()
-has the gradient back, multiplies it as torch does, and sends it once more. What only reads a gradient reads it back, which is slow. An operation that would change one
-and is not listed here is refused by name, also behind a view: it would change a copy, and nobody
-would notice."""
+has the gradient back, multiplies it as torch does, and sends it once more. What only reads a
+gradient reads it back, which is slow. An operation that would change one and is not listed here is
+refused by name, also behind a view: it would change a copy, and nobody would notice."""
 
 import math
 import weakref
@@ -97,8 +97,8 @@ class Stored:
 
     def check_unused(self):
         if self.used_by is not None:
-            raise Error(f"the gradient of {self.name} was used by step {self.used_by}, and is gone; "
-                        f"call zero_grad() between step() and the next backward ({KEEP})")
+            raise Error(f"the gradient of {self.name} was used by step {self.used_by}, and is "
+                        f"gone; call zero_grad() between step() and the next backward ({KEEP})")
 
 
 def flat(gradient):

@@ -95,7 +95,10 @@ class OnDrives(torch.optim.Optimizer):
         return loss
 
     def state_dict(self):
-        """Of the groups what torch has; of the state which one it is, and its step."""
+        """Of the groups what torch has; of the state which one it is, and its step, which is
+        durable then, unless gradients of the next one have left memory already."""
+        if self._session is not None and not self._stream.has_begun():
+            self._session.commit()
         return super().state_dict() | {REFERENCE: self._reference()}
 
     def load_state_dict(self, state_dict):

@@ -43,6 +43,9 @@ class Stream:
         self.stored[number] = stored
         parameter.grad = Handle(stored, gradient)
 
+    def has_begun(self):
+        return bool(self._sent)
+
     def send_rest(self):
         """What step() finds in memory."""
         for number, tensor in enumerate(self.tensors):

@@ -163,6 +163,12 @@ TEST_CASE("compressed gradients with error feedback depend on no order, and go o
   CHECK(digest_in(again.path()) == digest_in(through.path()));
 }
 
+std::int64_t committed_step_in(const std::string& folder) {
+  auto store = state::StateStore::open_read_only({.directory = folder + "/state"});
+  REQUIRE(store.ok());
+  return (*store)->committed().position.step;
+}
+
 // Each gradient goes as a half, is read back and replaced by the sum with the other half; and that
 // by itself twice over, which the step's factor halves.
 void take_steps_in_halves(Session& session, std::int64_t until) {
@@ -185,7 +191,9 @@ void take_steps_in_halves(Session& session, std::int64_t until) {
 
 TEST_CASE("a gradient that was sent is read back and replaced, wherever it waits") {
   const std::vector<std::vector<std::string>> ways = {
-      {}, {"method=host", "gradient_tier=memory"}, {"method=host", "pipeline=serial", "wire=native"}};
+      {},
+      {"method=host", "gradient_tier=memory"},
+      {"method=host", "pipeline=serial", "wire=native"}};
   for (const std::vector<std::string>& way : ways) {
     const TestFolder whole, halves;
     std::vector<std::string> unclipped = way;
