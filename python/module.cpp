@@ -174,7 +174,7 @@ class OpenSession {
                         : as_array(session_->parameters_fp32(tensor), owner, kFp32);
   }
 
-  void commit() {
+  void make_durable() {
     check_process();
     const nb::gil_scoped_release others_run;
     value_or_raise(session_->commit());
@@ -243,6 +243,6 @@ NB_MODULE(_core, module) {
            [](nb::handle self, std::size_t tensor) {
              return nb::cast<OpenSession&>(self).parameters(self, tensor);
            })
-      .def("commit", &OpenSession::commit)
+      .def("make_durable", &OpenSession::make_durable)
       .def("close", &OpenSession::close);
 }

@@ -109,11 +109,11 @@ class Handle(torch.Tensor):
     """What stands in `parameter.grad`. Several may share a `stored`."""
 
     @staticmethod
-    def __new__(cls, stored, like):
+    def __new__(cls, stored, like, dtype=None):
         return torch.Tensor._make_wrapper_subclass(
-            cls, like.shape, strides=like.stride(), dtype=like.dtype, device=like.device)
+            cls, like.shape, strides=like.stride(), dtype=dtype or like.dtype, device=like.device)
 
-    def __init__(self, stored, like):
+    def __init__(self, stored, like, dtype=None):
         self.stored = stored
 
     def __repr__(self):
@@ -196,6 +196,14 @@ def detach(handle):
     return Handle(handle.stored, handle)
 
 
+def to_copy(handle, *, dtype=None, **others):
+    """A model that goes elsewhere takes its gradients along; of one that was used nothing is left
+    to take."""
+    if handle.stored.used_by is None:
+        return aten._to_copy.default(handle.stored.read(), dtype=dtype, **others)
+    return Handle(handle.stored, handle, dtype)
+
+
 def vector_norm(handle, ord=2, dim=None, keepdim=False, *, dtype=None):
     known = handle.stored.norm()
     if known is not None and ord == 2 and dim is None and not keepdim and dtype in (None,
@@ -254,6 +262,7 @@ def unscale(tensors, found_inf, inverse_scale):
 ANSWERS = {
     aten.detach.default: detach,
     aten.alias.default: detach,
+    aten._to_copy.default: to_copy,
     aten.linalg_vector_norm.default: vector_norm,
     aten._foreach_norm.Scalar: foreach_norm,
     aten.mul_.Tensor: multiply,

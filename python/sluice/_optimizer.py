@@ -11,7 +11,7 @@ from sluice._error import Error
 from sluice._folders import Folders
 from sluice._reference import REFERENCE, check_groups, check_reference
 from sluice._settings import checked, with_machine
-from sluice._stream import Stream, leaves_memory
+from sluice._stream import Stream, leaves_memory, when_made
 from sluice._tensors import precision_of, trained_tensors, without_repeats
 
 GROUP_IDENTITY = ("params", "param_names")
@@ -52,7 +52,7 @@ class OnDrives(torch.optim.Optimizer):
         self._leaves = leaves_memory(gradients, self._settings)
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
-        # A new state begins with the parameters as they are at the first step.
+        # A new state begins with the parameters as they are at the first gradient.
         if self._folders.has_state():
             self._open()
 
@@ -75,7 +75,19 @@ class OnDrives(torch.optim.Optimizer):
         if isinstance(params, (list, tuple)) or hasattr(params, "__next__"):
             param_group["params"] = without_repeats(params)
         super().add_param_group(param_group)
-        check_rates(self.param_groups[-1], f"group {len(self.param_groups) - 1}")
+        group = self.param_groups[-1]
+        check_rates(group, f"group {len(self.param_groups) - 1}")
+        for parameter in group["params"]:
+            if self._leaves and parameter.requires_grad:
+                when_made(self, parameter)
+
+    def take_gradient(self, parameter):
+        """During backward: the parameter's gradient is there."""
+        if self._closed_at is not None:
+            return  # step() says so
+        if self._session is None:
+            self._open()
+        self._stream.leave(parameter)
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -98,7 +110,7 @@ class OnDrives(torch.optim.Optimizer):
         """Of the groups what torch has; of the state which one it is, and its step, which is
         durable then, unless gradients of the next one have left memory already."""
         if self._session is not None and not self._stream.has_begun():
-            self._session.commit()
+            self._session.make_durable()
         return super().state_dict() | {REFERENCE: self._reference()}
 
     def load_state_dict(self, state_dict):
@@ -159,12 +171,15 @@ class OnDrives(torch.optim.Optimizer):
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
                                       [f"{key}={value}" for key, value in settings.items()])
         self._tensors = tensors
-        self._stream = Stream(self._session, tensors, self._leaves)
+        self._stream = Stream(self._session, tensors)
         # Also when the interpreter ends before anybody calls close().
         self._closing = weakref.finalize(self, self._session.close)
         self._tell(goes_on)
-        with torch.no_grad():
-            self._take_parameters()
+        if goes_on:
+            with torch.no_grad():
+                self._take_parameters()
+        for tensor in tensors:
+            tensor.note_values()  # a new state's are the program's, which backward may still need
 
     def _tell(self, goes_on):
         count = sum(tensor.parameter.numel() for tensor in self._tensors)

@@ -11,34 +11,25 @@ PLACES = ("offload", "keep")
 
 
 class Stream:
-    """The gradients of the step to come. `leaves`: they go as they become final, and a handle
-    stands for each."""
+    """The gradients of the step to come."""
 
-    def __init__(self, session, tensors, leaves):
+    def __init__(self, session, tensors):
         self.session = session
         self.tensors = tensors
+        self._numbers = {id(tensor.parameter): number for number, tensor in enumerate(tensors)}
         self._sent = set()  # numbers of tensors that the session has a gradient of
         self.stored = {}  # by number, where a handle stands
-        self._hooks = []
-        if leaves and not is_reduced_later():
-            self._hooks = [self._hooked(number) for number in range(len(tensors))]
 
-    def _hooked(self, number):
-        this = weakref.ref(self)
-
-        def leave(parameter):
-            stream = this()
-            if stream is not None:
-                stream.leave(number, parameter)
-        return self.tensors[number].parameter.register_post_accumulate_grad_hook(leave)
-
-    def leave(self, number, parameter):
+    def leave(self, parameter):
         """A gradient is there; one that was added to a handle's has gone already."""
         gradient = parameter.grad
-        if gradient is None or isinstance(gradient, Handle) or not self.tensors[number].fits(
-                gradient):
+        number = self._numbers.get(id(parameter))
+        if gradient is None or isinstance(gradient, Handle) or number is None:
+            return
+        tensor = self.tensors[number]
+        if not tensor.fits(gradient):
             return  # step() says what is wrong with it
-        stored = Stored(self, number, parameter, self.tensors[number].name)
+        stored = Stored(self, number, parameter, tensor.name)
         stored.send(gradient)
         self.stored[number] = stored
         parameter.grad = Handle(stored, gradient)
@@ -84,9 +75,18 @@ class Stream:
         self._sent = set()
 
     def end(self):
-        for hook in self._hooks:
-            hook.remove()
         self.session = None
+
+
+def when_made(optimizer, parameter):
+    """Has the parameter's gradients leave as they become final. Neither keeps the other."""
+    this = weakref.ref(optimizer)
+
+    def leave(parameter):
+        optimizer = this()
+        if optimizer is not None and not is_reduced_later():
+            optimizer.take_gradient(parameter)
+    parameter.register_post_accumulate_grad_hook(leave)
 
 
 def is_reduced_later():

@@ -22,6 +22,9 @@ class Trained:
     def take(self, values):
         """Makes these, the state's, its values."""
         self.parameter.copy_(values.view(self.shape))
+        self.note_values()
+
+    def note_values(self):
         self._seen = self._now()
 
     def check_values(self, values):
