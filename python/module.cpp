@@ -5,6 +5,7 @@
 // process that was forked from the one that opened a session is refused: the schedule's thread is
 // not in it.
 
+#include <malloc.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -100,6 +101,13 @@ void widen(const Values& values, std::int64_t first, std::span<float> out) {
   const Float16Kind kind = values.dtype() == kBf16 ? Float16Kind::bf16 : Float16Kind::fp16;
   const std::uint16_t* from = static_cast<const std::uint16_t*>(values.data()) + first;
   for (float& value : out) value = float_from_float16(kind, *from++);
+}
+
+// The C library keeps freed memory for later, of tensors of up to 32 MiB, and a program's peak is
+// that of before its gradients left. With a threshold that is said, it gives larger pieces back.
+void give_freed_memory_back() {
+  constexpr int kThresholdBytes = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, kThresholdBytes);
 }
 
 class OpenSession {
@@ -228,6 +236,7 @@ NB_MODULE(_core, module) {
   nb::object error = nb::module_::import_("sluice._error").attr("Error");
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
+  module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
                     std::size_t, const std::vector<std::string>&>(),

@@ -159,6 +159,8 @@ class OnDrives(torch.optim.Optimizer):
         self._take_parameters()
 
     def _open(self):
+        if "host_memory" in self._settings:  # somebody counts
+            _core.give_freed_memory_back()
         tensors = trained_tensors(self.param_groups)
         goes_on = self._folders.has_state()
         settings = with_machine(self._settings, self._platform, self._folders)

@@ -5,12 +5,13 @@ zero_grad() as the gradients themselves would, to the bit, and refuse by name wh
 import gc
 import itertools
 import math
+import subprocess
 import sys
 import weakref
 
-from python_package import (loss_of, make_model, package, package_test, refusal, require_same,
-                            torch, weights)
-from sluice_run import main, require, require_equal, require_words
+from python_package import (PACKAGE, loss_of, make_model, package, package_test, refusal,
+                            require_same, torch, weights)
+from sluice_run import LIMIT_S, main, require, require_equal, require_words
 
 STEPS = 10
 
@@ -127,6 +128,40 @@ def handles_keep_neither_model_nor_session(place):
     gc.collect()
     require([one() for one in gone] == [None] * 3, "something is kept")
     require_words(refusal(grad.clone), ["first.weight", "its optimizer"], "a gradient without one")
+
+
+MEASURED = """
+import sys
+sys.path.insert(0, {package!r})
+import sluice, torch
+torch.set_num_threads(1)
+model = torch.nn.Sequential(*[torch.nn.Linear(1000, 1000, bias=False) for _ in range(24)])
+optimizer = sluice.AdamW(model.parameters(), state={state!r}, gradients={gradients!r}, threads=1,
+                         host_memory="1GiB", subgroup_elements=1048576, buffers=1)
+for step in range(2):
+    optimizer.zero_grad()
+    model(torch.ones(1, 1000)).square().mean().backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line)
+print(peak * 1024)
+"""
+
+
+def peak_bytes(place, gradients):
+    program = MEASURED.format(package=str(PACKAGE), state=str(place / gradients),
+                              gradients=gradients)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=LIMIT_S, check=False)
+    require_equal(done.returncode, 0, f"the program's exit status: {done.stderr}")
+    return int(done.stdout)
+
+
+@package_test
+def gradients_that_left_take_no_memory(place):
+    gradients_bytes = 24 * 1_000_000 * 4
+    saved = peak_bytes(place, "keep") - peak_bytes(place, "offload")
+    require(saved > 0.8 * gradients_bytes, f"{saved} bytes less, of gradients of {gradients_bytes}")
 
 
 @package_test
