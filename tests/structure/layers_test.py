@@ -143,7 +143,7 @@ FOREIGN_OWNERS = [
 SYSTEM_HEADERS = re.compile(
     r"[a-z_]+|(sys|linux|arpa|netinet)/\w+\.h|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|"
     r"stddef|stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt|"
-    r"dlfcn|cxxabi|link|elf)\.h")
+    r"dlfcn|cxxabi|link|elf|malloc)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
 TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "soft", "cli", "examples",
