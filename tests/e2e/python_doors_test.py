@@ -3,12 +3,13 @@
 a Trainer that sluice.attach() was given logs and ends with."""
 
 import json
+import re
 import sys
 import types
 
-from python_package import (STEPS, make_model, package, package_test, refusal, require_close,
-                            require_same, torch, train, weights)
-from sluice_run import main, require, require_equal, require_words
+from python_package import (STEPS, loss_of, make_model, package, package_test, refusal,
+                            require_close, require_same, torch, train, weights)
+from sluice_run import ROOT, main, require, require_equal, require_words
 
 RULES = {
     "SGD": {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01},
@@ -120,6 +121,60 @@ def a_trainers_log_has_figures_and_a_stop_ends_it(place):
     torchs = torch.optim.SGD(model.parameters())
     require_words(refusal(lambda: callback.on_step_end(None, None, control, optimizer=torchs)),
                   ["SGD", "for_trainer"], "another optimizer")
+
+
+class PlainTrainer:
+    """What of Hugging Face's Trainer the page's program needs."""
+
+    def __init__(self, model, args, train_dataset, optimizer_cls_and_kwargs):
+        self.model, self.args, self.data = model, args, train_dataset
+        self.make, self.keywords = optimizer_cls_and_kwargs
+        self.callback_handler = types.SimpleNamespace(callbacks=[])
+
+    def train(self):
+        self.optimizer = self.make(self.model.parameters(), **self.keywords)
+        for number in range(len(self.data)):
+            self.optimizer.zero_grad()
+            loss_of(self.model, number).backward()
+            self.optimizer.step()
+
+
+class Answers(torch.nn.Module if torch else object):
+    """A model that is called as those of transformers are."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = make_model()
+
+    def forward(self, number):
+        return types.SimpleNamespace(loss=loss_of(self.inner, number))
+
+
+@package_test
+def the_pages_programs_run_as_they_stand(place):
+    sys.modules.setdefault("transformers", types.SimpleNamespace(TrainerCallback=object))
+    (place / "ds_config.json").write_text(json.dumps(DEEPSPEED | {
+        "zero_optimization": {"offload_optimizer": {"device": "nvme",
+                                                    "nvme_path": str(place / "ds")}}}))
+    page = (ROOT / "docs/python.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    require_equal(len(programs), 3, "programs of docs/python.md")
+    model = make_model()
+    args = types.SimpleNamespace(learning_rate=1e-3, adam_beta1=0.9, adam_beta2=0.95,
+                                 adam_epsilon=1e-8)
+    names = {"Trainer": PlainTrainer, "args": args, "torch": torch, "print": lambda text: None}
+    for number, program in enumerate(programs):
+        named = program.replace("/nvme0/run", str(place / f"run{number}")).replace(
+            "ds_config.json", str(place / "ds_config.json"))
+        here = names | ({"model": Answers(), "data": [{"number": i} for i in range(3)],
+                         "scheduler": types.SimpleNamespace(step=lambda: None)}
+                        if number == 0 else
+                        {"model": model, "data": range(3), "params": model.parameters(),
+                         "sluice": package})
+        exec(compile(named, f"docs/python.md, program {number + 1}", "exec"), here)
+        optimizer = here.get("optimizer") or here["trainer"].optimizer
+        require(number == 2 or optimizer.steps_done == 3, f"program {number + 1} took no steps")
+        optimizer.close()
 
 
 if __name__ == "__main__":
