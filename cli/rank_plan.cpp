@@ -13,6 +13,7 @@
 #include "cli/rank_plan_report.h"
 #include "cli/shard_report.h"
 #include "cli/terminal.h"
+#include "core/model/layer_places.h"
 #include "core/simulate/drive_rank.h"
 #include "core/simulate/simulation.h"
 
@@ -33,7 +34,8 @@ Status check_held(const std::vector<std::string>& held) {
   return ok_status();
 }
 
-// All keep, all recompute, or the first blocks do, up to each eighth of them. With state on drives
+// All keep, all recompute, or the first blocks do, up to each eighth of them, behind what else the
+// embedding is cut into, which keeps nothing. With state on drives
 // the first blocks may leave, too, and the others keep or recompute.
 Result<std::vector<model::LayerActivations>> choices_of(const simulate::ShardedRun& run,
                                                         const std::vector<std::string>& held,
@@ -47,7 +49,8 @@ Result<std::vector<model::LayerActivations>> choices_of(const simulate::ShardedR
   };
   std::set<std::int64_t> ends;
   for (std::int64_t part = 1; part <= kParts; ++part) {
-    ends.insert(std::max<std::int64_t>(1, run.shape.layers * part / kParts));
+    const std::int64_t blocks = std::max<std::int64_t>(1, run.shape.layers * part / kParts);
+    ends.insert(layer_places(run.shape).embeddings - 1 + blocks);
   }
   for (const std::int64_t end : ends) {
     RETURN_IF_ERROR(add(fmt::format("recompute:1-{},keep", end)));

@@ -143,7 +143,8 @@ const Setting kSettings[] = {
      "What forward computes for backward: keep it, recompute it layer by layer, offload it to the "
      "drives, or offload_inputs: only the input of each layer, which is recomputed from there. A "
      "mix names layers, such as offload:1-3,recompute:4-7,keep; the last word is for all others. "
-     "Layer 0 is the embedding, the last one the head."},
+     "Layer 0 is the embedding, the last one the head; tables that are cut are several layers each "
+     "(docs/model_format.md)."},
     {"activation_buffer", "arithmetic", own, bytes, AT(arithmetic.activation_buffer_bytes),
      between(0, kBytesMax), "bytes",
      "Host memory that offloaded activations take on their way to and from the drives, beside the "
