@@ -19,6 +19,8 @@
 
 #include "base/float16.h"
 #include "core/session/session.h"
+#include "python/activations.h"
+#include "python/raised.h"
 
 namespace nb = nanobind;
 
@@ -28,11 +30,6 @@ namespace {
 using session::GroupRates;
 using session::Session;
 using session::StepDone;
-
-// Leaves C++ as the exception class that the package names (sluice.Error).
-struct Raised {
-  Error error;
-};
 
 const char* name_of(ErrorCode code) {
   switch (code) {
@@ -70,12 +67,6 @@ void raise_in_python(const std::exception_ptr& thrown, void* type) {
         nb::make_tuple(raised.error.message(), name_of(raised.error.code()));
     PyErr_SetObject(static_cast<PyObject*>(type), arguments.ptr());
   }
-}
-
-template <typename T>
-T value_or_raise(Result<T> result) {
-  if (!result.ok()) throw Raised{result.error()};
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
 using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
@@ -236,6 +227,7 @@ NB_MODULE(_core, module) {
   nb::object error = nb::module_::import_("sluice._error").attr("Error");
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
+  sluice::python::register_activations(module);
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
