@@ -1,11 +1,12 @@
 #include "python/activations.h"
 
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 
 #include "core/activation/saved_tensors.h"
 #include "python/raised.h"
@@ -16,12 +17,16 @@ namespace sluice::python {
 namespace {
 
 using activation::SavedTensors;
-using Bytes = nb::ndarray<const std::uint8_t, nb::c_contig, nb::device::cpu>;
-using Room = nb::ndarray<std::uint8_t, nb::c_contig, nb::device::cpu>;
-
-std::span<const std::byte> bytes_of(const Bytes& bytes) {
-  return std::as_bytes(std::span(bytes.data(), bytes.size()));
-}
+// Memory that the caller holds meanwhile, by address: for DLPack nanobind calls functions of
+// Python's, and an interrupt (Ctrl-C) that comes in one of them is taken for a refusal and lost.
+struct Memory {
+  std::uintptr_t address;
+  std::size_t size_bytes;
+  std::span<const std::byte> read() const {
+    return {reinterpret_cast<const std::byte*>(address), size_bytes};
+  }
+  std::span<std::byte> write() const { return {reinterpret_cast<std::byte*>(address), size_bytes}; }
+};
 
 // The store as the process has it that opened it. A process that was forked from that one has its
 // descriptor and its memory, but none of its threads, and lets go of nothing.
@@ -57,16 +62,16 @@ class Saved {
   Saved(const Saved&) = delete;
   Saved& operator=(const Saved&) = delete;
 
-  bool has_bytes(const Bytes& bytes) {
+  bool has_bytes(std::uintptr_t address, std::size_t size_bytes) {
     SavedTensors& saved = store_->saved();
-    const std::span<const std::byte> compared = bytes_of(bytes);
+    const std::span<const std::byte> compared = Memory{address, size_bytes}.read();
     const nb::gil_scoped_release others_run;
     return saved.has_bytes(number_, compared);
   }
 
-  void load(const Room& into, bool is_wanted_again) {
+  void load(std::uintptr_t address, std::size_t size_bytes, bool is_wanted_again) {
     SavedTensors& saved = store_->saved();
-    const auto room = std::as_writable_bytes(std::span(into.data(), into.size()));
+    const std::span<std::byte> room = Memory{address, size_bytes}.write();
     const auto after = is_wanted_again ? SavedTensors::After::wanted : SavedTensors::After::unused;
     const nb::gil_scoped_release others_run;
     value_or_raise(saved.load(number_, room, after));
@@ -84,9 +89,9 @@ class PythonStore {
       : store_(std::make_shared<Store>(
             SavedTensors::Options{.folder = folder, .in_flight_bytes = in_flight_bytes})) {}
 
-  std::unique_ptr<Saved> save(const Bytes& bytes, std::int64_t rank) {
+  std::unique_ptr<Saved> save(std::uintptr_t address, std::size_t size_bytes, std::int64_t rank) {
     SavedTensors& saved = store_->saved();
-    const std::span<const std::byte> kept = bytes_of(bytes);
+    const std::span<const std::byte> kept = Memory{address, size_bytes}.read();
     const auto number = [&] {
       const nb::gil_scoped_release others_run;
       return value_or_raise(saved.save(kept, rank));
@@ -124,12 +129,13 @@ void register_activations(nb::module_& module) {
   module.def("bytes_text", &format_bytes, nb::arg("bytes"));
   module.attr("LEAST_IN_FLIGHT_BYTES") = SavedTensors::kLeastInFlightBytes;
   nb::class_<Saved>(module, "SavedTensor", "a tensor of SavedTensors")
-      .def("has_bytes", &Saved::has_bytes, nb::arg("bytes").noconvert())
-      .def("load", &Saved::load, nb::arg("into").noconvert(), nb::arg("is_wanted_again"));
+      .def("has_bytes", &Saved::has_bytes, nb::arg("address"), nb::arg("size_bytes"))
+      .def("load", &Saved::load, nb::arg("address"), nb::arg("size_bytes"),
+           nb::arg("is_wanted_again"));
   nb::class_<PythonStore>(module, "SavedTensors", "core/activation/saved_tensors.h")
       .def(nb::init<const std::string&, std::int64_t>(), nb::arg("folder"),
            nb::arg("in_flight_bytes"))
-      .def("save", &PythonStore::save, nb::arg("bytes").noconvert(), nb::arg("rank"))
+      .def("save", &PythonStore::save, nb::arg("address"), nb::arg("size_bytes"), nb::arg("rank"))
       .def("counts", &PythonStore::counts)
       .def_prop_ro("is_direct", &PythonStore::is_direct);
 }

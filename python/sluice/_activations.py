@@ -11,7 +11,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from sluice import _core
 from sluice._activation_report import Report, Tally
 from sluice._error import Error
-from sluice._saved import Entry, Extent, Kept, Moved
+from sluice._saved import Budget, Entries, Entry, Extent, Kept, Moved
 
 # The rank of a tensor that the step before did not need.
 LATE = 1 << 60
@@ -45,22 +45,21 @@ class OffloadedActivations:
         self._folder = pathlib.Path(state).absolute()
         self._in_flight = as_bytes("in_flight", in_flight, _core.LEAST_IN_FLIGHT_BYTES)
         self._min_bytes = as_bytes("min_bytes", min_bytes, 1)
-        self._keep = as_bytes("keep", keep, 0)
+        self._budget = Budget(as_bytes("keep", keep, 0))
         # Graphs keep the hooks, and a model may keep a graph.
         self._model = weakref.ref(model)
-        self._own = storages_of(model)
+        self._own = storages_of(model, {})
         self._process = os.getpid()
         self._store = None  # until something moves
         self._contexts = []
-        self._entries = weakref.WeakValueDictionary()  # by Extent.key
-        self._kept_bytes = 0
+        self._entries = Entries()
         self._order = Order()
         self._tally = Tally()
 
     def __enter__(self):
         model = self._model()
         if model is not None:
-            self._own = storages_of(model)
+            self._own = storages_of(model, self._own)
         self._contexts.append(torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack))
         self._contexts[-1].__enter__()
         return self
@@ -79,7 +78,7 @@ class OffloadedActivations:
     def _pack(self, tensor):
         if os.getpid() != self._process:
             return Kept(tensor)
-        if not self._entries:
+        if self._entries.is_empty():
             self._order.begin()
             self._tally.begin_step()
         with self._tally.timed("pack_s"):
@@ -102,7 +101,7 @@ class OffloadedActivations:
         entry = self._known(key, extent)
         if entry is None:
             entry = self._keep_or_move(extent)
-            self._entries[key] = entry
+            self._entries.add(key, extent.storage, entry)
         else:
             self._tally.repeat(entry)
         if entry.stored is None:
@@ -126,27 +125,24 @@ class OffloadedActivations:
     def _known(self, key, extent):
         """The entry that has these bytes already. A write past autograd (`.data`) leaves the
         version as it was, so they are compared."""
-        entry = self._entries.get(key)
-        if entry is None or entry.storage.expired():
-            return None
-        is_same = entry.stored is None or entry.stored.has_bytes(extent.bytes())
-        return entry if is_same else None
+        entry = self._entries.find(key)
+        if entry is None or entry.stored is None or entry.stored.has_bytes(*extent.memory()):
+            return entry
+        return None
 
     def _keep_or_move(self, extent):
         held = extent.storage.nbytes()
-        if self._kept_bytes + held <= self._keep:
-            self._change_kept(held)
-            return Entry(extent, give_back=lambda: self._change_kept(-held))
+        if self._budget.has_room(held):
+            entry = Entry(extent)
+            self._budget.add(entry, held)
+            self._tally.note_kept(self._budget.used)
+            return entry
         if self._store is None:
             self._store = open_store(self._folder, self._in_flight)
         ordinal, rank = self._order.next()
-        stored = self._store.save(extent.bytes(), rank)
+        stored = self._store.save(*extent.memory(), rank)
         self._tally.move(extent)
         return Entry(extent, stored, ordinal)
-
-    def _change_kept(self, change):
-        self._kept_bytes += change
-        self._tally.note_kept(self._kept_bytes)
 
 
 class Order:
@@ -198,9 +194,9 @@ def as_bytes(name, value, least):
     return found
 
 
-def storages_of(model):
-    """By address, those of parameters and buffers; the address is theirs as long as this is
-    held."""
+def storages_of(model, known):
+    """By address, those of parameters and buffers; the address is theirs as long as this is held.
+    Taken over from `known` where it has them: there is a destructor of Python's (Entries)."""
     own = {}
     for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
         if tensor.device.type not in ("cpu", "meta"):
@@ -208,6 +204,6 @@ def storages_of(model):
                         "in host memory (device cpu)")
         if type(tensor) in (torch.Tensor, torch.nn.Parameter) and (
                 tensor.layout is torch.strided):
-            storage = StorageWeakRef(tensor.untyped_storage())
-            own[storage.cdata] = storage
+            storage = tensor.untyped_storage()
+            own[storage._cdata] = known.get(storage._cdata) or StorageWeakRef(storage)
     return own

@@ -4,8 +4,9 @@ Hooks switch autograd's own check off: a tensor that is changed in place between
 backward would give wrong gradients, and nobody would notice. So each notes the version that it was
 saved with, and is compared as autograd would."""
 
+import weakref
+
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from sluice._error import Error
 
@@ -34,34 +35,95 @@ class Extent:
     def key(self, version):
         return self.storage._cdata, self.begin, self.end, version
 
-    def bytes(self):
-        none = torch.empty(0, dtype=torch.uint8, device="cpu")
-        return none.set_(self.storage, self.begin, (self.size,), (1,))
+    def memory(self):
+        """Address and size; the storage is held by whoever holds this."""
+        return self.storage.data_ptr() + self.begin, self.size
 
 
 class Entry:
-    """Bytes that one or more saved tensors have in common: on the drive (`stored`), or kept. As
-    long as it is there, its storage's address is nobody else's."""
+    """Bytes that one or more saved tensors have in common: on the drive (`stored`), or kept."""
 
-    def __init__(self, extent, stored=None, ordinal=None, give_back=None):
-        self.storage = StorageWeakRef(extent.storage)
+    def __init__(self, extent, stored=None, ordinal=None):
         self.size = extent.size
         self.stored = stored
         self.ordinal = ordinal  # of those that moved in a step
         self.pack_count = 0
         self.unpack_count = 0
-        self._give_back = give_back
-
-    def __del__(self):
-        if self._give_back is not None:
-            self._give_back()
 
     def load(self):
         """As a storage."""
         self.unpack_count += 1
         values = torch.empty(self.size, dtype=torch.uint8, device="cpu")
-        self.stored.load(values, self.unpack_count < self.pack_count)
+        self.stored.load(values.data_ptr(), self.size, self.unpack_count < self.pack_count)
         return values.untyped_storage()
+
+
+class Entries:
+    """Those that some graph still has. As long as one is here, the address of its storage is nobody
+    else's.
+
+    Nothing of Python's runs when one goes, in a destructor or for a weak reference: an interrupt
+    (Ctrl-C) that came in there would be lost. So torch's weak references to storages are not
+    objects of its StorageWeakRef, and go when somebody looks."""
+
+    def __init__(self):
+        self._references = {}  # by Extent.key, the oldest first
+        self._swept_count = 0
+        weakref.finalize(self, forget_all, self._references)
+
+    def find(self, key):
+        reference = self._references.get(key)
+        if reference is None or torch.UntypedStorage._expired(key[0]):
+            return None
+        return reference()
+
+    def add(self, key, storage, entry):
+        if key in self._references:
+            forget(self._references, key)
+        storage._weak_ref()
+        self._references[key] = weakref.ref(entry)
+        if len(self._references) > 2 * self._swept_count + 1000:
+            for gone in [key for key, one in self._references.items() if one() is None]:
+                forget(self._references, gone)
+            self._swept_count = len(self._references)
+
+    def is_empty(self):
+        while self._references:
+            key, oldest = next(iter(self._references.items()))
+            if oldest() is not None:
+                return False
+            forget(self._references, key)
+        return True
+
+
+def forget(references, key):
+    # In this order: an interrupt in between may lose a few bytes, and frees nothing twice.
+    del references[key]
+    torch.UntypedStorage._free_weak_ref(key[0])
+
+
+def forget_all(references):
+    for key in list(references):
+        forget(references, key)
+
+
+class Budget:
+    """For what may stay in memory, in bytes."""
+
+    def __init__(self, most):
+        self._most = most
+        self._kept = []  # entries, by weak reference, and their bytes
+        self.used = 0
+
+    def has_room(self, size):
+        if self.used + size > self._most and self._kept:
+            self._kept = [one for one in self._kept if one[0]() is not None]
+            self.used = sum(one[1] for one in self._kept)
+        return self.used + size <= self._most
+
+    def add(self, entry, size):
+        self._kept.append((weakref.ref(entry), size))
+        self.used += size
 
 
 class Kept:
