@@ -20,7 +20,6 @@
 
 #include "base/float16.h"
 #include "core/session/session.h"
-#include "storage/state/replacement.h"
 
 namespace nb = nanobind;
 
@@ -115,25 +114,17 @@ void give_freed_memory_back() {
   mallopt(M_MMAP_THRESHOLD, kThresholdBytes);
 }
 
-// A state in the folder, and all of its kept steps, go; nobody has it open.
-void remove_state(const std::string& folder) {
-  const nb::gil_scoped_release others_run;
-  const state::StateStore::Options options{.directory = folder};
-  const auto opened = state::StateStore::open(options);
-  if (!opened.ok() && opened.error().code() == ErrorCode::busy) throw Raised{opened.error()};
-  value_or_raise(state::remove_state(options));
-}
-
 class OpenSession {
  public:
   OpenSession(const std::string& folder, const std::vector<PythonTensor>& tensors,
               std::size_t groups, const std::vector<std::string>& settings,
-              const std::optional<PythonStep>& from)
+              const std::optional<PythonStep>& from, bool begins_anew)
       : has_16_bits_(has_16_bit_parameters(settings)) {
     Session::Request request;
     request.folder = folder;
     request.settings = settings;
     request.groups.resize(groups);
+    request.begins_anew = begins_anew;
     if (from) request.from = StepId{from->first, from->second};
     for (const auto& [name, shape, group, values] : tensors) {
       check_values(name, values);
@@ -277,13 +268,12 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
-  module.def("remove_state", &sluice::python::remove_state, nb::arg("folder"));
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
                     std::size_t, const std::vector<std::string>&,
-                    const std::optional<sluice::python::PythonStep>&>(),
+                    const std::optional<sluice::python::PythonStep>&, bool>(),
            nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"),
-           nb::arg("origin") = nb::none())
+           nb::arg("origin"), nb::arg("begins_anew"))
       .def_prop_ro("step", &OpenSession::step)
       .def_prop_ro("planned_memory_bytes", &OpenSession::planned_memory_bytes)
       .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/knob_change.h"
+#include "storage/state/replacement.h"
 
 namespace sluice::session {
 namespace {
@@ -48,7 +49,14 @@ state::StateStore::Options RunState::options() const {
           plan_.config.storage.caching};
 }
 
-Status RunState::create() {
+Status RunState::remove() const {
+  const auto found = state::StateStore::open(options());  // locked, until it is gone
+  if (!found.ok() && found.error().code() == ErrorCode::busy) return found.error();
+  return state::remove_state(options());
+}
+
+Status RunState::create(bool anew) {
+  if (anew) RETURN_IF_ERROR(remove());
   RETURN_IF_ERROR(make_folder(options().directory));
   ASSIGN_OR_RETURN(
       store_, state::StateStore::create(options(), identity(), plan_.geometry, plan_.device_map));

@@ -31,8 +31,9 @@ class RunState {
   RunState(const plan::RunPlan& plan, std::optional<RecipeHistory> history)
       : plan_(plan), history_(std::move(history)) {}
 
-  // Its files, empty; what stands in the way of them is an error.
-  Status create();
+  // Its files, empty. What stands in the way of them is an error, or with `anew`, where it is a
+  // state that nobody has open, goes.
+  Status create(bool anew = false);
   // At its last commit. `moved`: its folder was made by a reshard, and has no recipe yet.
   Status open(bool moved);
   // Opened anew, once `how` has brought it to another commit (storage/state/return_to.h).
@@ -83,6 +84,7 @@ class RunState {
   std::string residual_path() const;
   std::string kept_residual_path(const state::CommitId& id) const;
   Status mark_residual_gone() const;
+  Status remove() const;
 
   const plan::RunPlan& plan_;
   std::optional<RecipeHistory> history_;

@@ -100,6 +100,8 @@ class Session {
     // The state goes back to this step, which is kept, or the last one; what was committed after it
     // and is not kept is lost. None: it goes on from its last commit.
     std::optional<StepId> from = {};
+    // A state that the folder has is removed, with the steps that it keeps.
+    bool begins_anew = false;
   };
   // Goes on with the state in the folder, or makes one. Errors: those of settings, memory plan and
   // state, as `sluice train` has them.

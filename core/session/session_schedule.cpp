@@ -148,6 +148,7 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
   ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, tensors_.layout(), platform));
   const std::string& directory = config.files.state_directory;
   ASSIGN_OR_RETURN(start, start_of(directory));
+  if (request_.begins_anew) start = StartFrom::new_state;
   if (start == StartFrom::last_commit) {
     ASSIGN_OR_RETURN(planned.history, RecipeHistory::load(directory));
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
@@ -168,7 +169,7 @@ Status Session::Schedule::open_state(StartFrom start) {
   RETURN_IF_ERROR(make_folder(run_->plan().config.files.output));
   RunState& state = run_->state();
   if (start == StartFrom::new_state) {
-    if (!request_.from) return state.create();
+    if (!request_.from) return state.create(request_.begins_anew);
     return make_error(ErrorCode::not_found,
                       "{}: there is no state whose step {} could be gone on from",
                       run_->plan().config.files.state_directory, request_.from->step);

@@ -111,3 +111,24 @@ TEST_CASE("a step is kept between two steps, and gone on from only where it is")
   auto session = opened(request_in(folder.path()));  // nothing has changed
   CHECK(session->step() == 1);
 }
+
+TEST_CASE("a session that begins anew removes the state, and never one that is in use") {
+  const TestFolder folder;
+  const std::string first = digest_after(folder.path(), 2, {});
+  Session::Request request = request_in(folder.path());
+  request.begins_anew = true;
+  {
+    auto session = opened(request_in(folder.path()));
+    CHECK(kept_at(*session, "me").step == 2);
+    CHECK_THAT(problem(Session::open(request)), Catch::Contains("state"));
+    take_steps(*session, 3);
+  }
+  auto session = opened(request);
+  CHECK(session->step() == 0);
+  const auto kept = session->kept();
+  REQUIRE(kept.ok());
+  CHECK(kept->empty());
+  take_steps(*session, 2);
+  REQUIRE(problem(session->close()) == "");
+  CHECK(digest_in(folder.path()) == first);
+}
