@@ -98,7 +98,8 @@ class Session {
     // "key=value" (docs/settings.md), with `platform` among them.
     std::vector<std::string> settings = {};
     // The state goes back to this step, which is kept, or the last one; what was committed after it
-    // and is not kept is lost. None: it goes on from its last commit.
+    // and is not kept is lost. Without a version: the commit before the last one, for ranks that
+    // were a step ahead when all were killed. None: it goes on from its last commit.
     std::optional<StepId> from = {};
     // A state that the folder has is removed, with the steps that it keeps.
     bool begins_anew = false;

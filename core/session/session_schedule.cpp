@@ -178,8 +178,10 @@ Status Session::Schedule::open_state(StartFrom start) {
   RETURN_IF_ERROR(state.check_found());
   if (request_.from) {
     const state::CommitId id{request_.from->step, request_.from->version};
-    RETURN_IF_ERROR(
-        state.go_back([&id](const auto& options) { return state::return_to_kept(options, id); }));
+    RETURN_IF_ERROR(state.go_back([&id](const auto& options) {
+      return id.version.empty() ? state::return_to(options, id.step)
+                                : state::return_to_kept(options, id);
+    }));
   }
   return state.take_over(recipe_);
 }

@@ -10,6 +10,7 @@ from sluice import _core
 from sluice._checkpoints import KEEP_BY_DEFAULT, Checkpoints, checked_mode
 from sluice._error import Error
 from sluice._folders import Folders
+from sluice._ranks import check_reduced, ranks_now
 from sluice._reference import REFERENCE, check_groups, check_reference, kept_id
 from sluice._settings import checked, with_machine
 from sluice._stream import Stream, leaves_memory, when_made
@@ -48,14 +49,18 @@ class OnDrives(torch.optim.Optimizer):
                  checkpoint="pin", keep_checkpoints=KEEP_BY_DEFAULT, **settings):
         self._session = None  # before the first step of a new state, and after close()
         self._closed_at = None  # the step
-        self._tensors = []
+        self._all = []  # tensors that are trained
+        self._owners = []  # of each, its rank
+        self._tensors = []  # this rank's, which are the session's
+        self._ids = [None]  # of each rank its state and version, where there are several
         self._stream = None
         self._checkpoints = None
         checked_mode(checkpoint, keep_checkpoints)
         self._keeps = (checkpoint, keep_checkpoints)
         self._grad_norm = math.nan  # of the last step, before its rates
         self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
-        self._folders = Folders(state)
+        self._ranks = ranks_now()
+        self._folders = Folders(state, self._ranks)
         self._settings = checked(settings, self._folders)
         self._platform = platform
         self._leaves = leaves_memory(gradients, self._settings)
@@ -63,7 +68,7 @@ class OnDrives(torch.optim.Optimizer):
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
         # A new state begins with the parameters as they are at the first gradient.
-        if self._goes_on():
+        if any(self._ranks.agreed(self._goes_on)):
             self._open()
 
     # What a program calls ------------------------------------------------------------------------
@@ -113,7 +118,7 @@ class OnDrives(torch.optim.Optimizer):
                         "which goes on from there")
         if self._session is None:
             self._open()
-        self._check_step()
+        self._agree_on_step()
         self._take_step(math.nan if loss is None else float(loss))
         return loss
 
@@ -129,11 +134,13 @@ class OnDrives(torch.optim.Optimizer):
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
-        saved, found = state_dict.get(REFERENCE), self._reference()
-        is_there = check_reference(saved, found)
-        check_groups(state_dict["param_groups"], self.param_groups)
-        if not is_there:
-            self._go_back(kept_id(saved, self._session.kept(), found))
+        def wanted():
+            step = self._wanted_step(state_dict.get(REFERENCE))
+            check_groups(state_dict["param_groups"], self.param_groups)
+            return step
+        steps = self._ranks.agreed(wanted)
+        if not all(is_there for _, is_there in steps):
+            self._go_back(self._wanted_step(state_dict[REFERENCE])[0])
         for group, saved in zip(self.param_groups, state_dict["param_groups"]):
             group.update({k: v for k, v in saved.items() if k not in GROUP_IDENTITY})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
@@ -186,7 +193,25 @@ class OnDrives(torch.optim.Optimizer):
         if self._session is not None and not self._stream.has_begun():
             step, version = self._checkpoints.note()
         return {"folder": str(self._folders.run), "step": step, "version": version,
-                "state": self._folders.state_id() if self._is_begun() else ""}
+                "state": self._state_id(), "ranks": self._ids}
+
+    def _state_id(self):
+        return self._folders.state_id() if self._is_begun() else ""
+
+    def _id_for_others(self):
+        """With several ranks a step is durable on all of them before any begins another, so none
+        is more than one ahead when all are killed."""
+        if self._ranks.count == 1:
+            return None
+        return {"state": self._state_id(), "version": self._session.make_durable()[1]}
+
+    def _wanted_step(self, saved):
+        """((step, version), whether that is the last one) that a state dict means, on this rank."""
+        found = self._reference()
+        saved = self._ranks.own_reference(saved)
+        if check_reference(saved, found):
+            return (found["step"], found["version"]), True
+        return kept_id(saved, self._session.kept(), found), False
 
     def _begin_step(self):
         """Before the first gradient of a step is sent."""
@@ -206,46 +231,77 @@ class OnDrives(torch.optim.Optimizer):
         if self._stream.has_begun():
             raise Error(f"gradients of step {self.steps_done + 1} are in the store; load the state "
                         "dict before backward")
-        self._let_go().close()
+        self._ranks.agreed(lambda: self._let_go().close())
         self._open(kept)
 
+    def _agree_on_step(self):
+        """Nothing is sent by any rank before all of them can take it."""
+        def checked():
+            self._check_step()
+            return self._ranks.mark_of(self._all), self._checkpoints.has_noted()
+        found = self._ranks.agreed(checked)
+        check_reduced([mark for mark, _ in found])
+        if self._ranks.count > 1 and any(is_noted for _, is_noted in found):
+            self._checkpoints.note()  # what a state dict of one rank refers to is of all
+            self._ranks.agreed(self._begin_step)
+
     def _take_step(self, loss):
-        self._begin_step()
-        self._stream.send_rest()
-        step, norm, self.is_stopping = self._session.take_step(self._rates(), loss,
-                                                               self._stream.factor())
-        self._grad_norm = norm
-        self._stream.taken(step)
+        def taken():
+            self._begin_step()
+            self._stream.send_rest()
+            _, norm, is_stopping = self._session.take_step(self._rates(), loss,
+                                                           self._stream.factor())
+            return norm, is_stopping, self._id_for_others()
+        found = self._ranks.agreed(taken)
+        self._grad_norm = math.hypot(*(norm for norm, _, _ in found))
+        self.is_stopping = any(is_stopping for _, is_stopping, _ in found)
+        self._ids = [name for _, _, name in found]
+        self._stream.taken(self._session.step)
         self._take_parameters()
 
     def _open(self, kept=None):
         """`kept`: the step that it goes back to, and its version."""
         if "host_memory" in self._settings:  # somebody counts
             _core.give_freed_memory_back()
-        tensors = trained_tensors(self.param_groups)
         goes_on = self._goes_on()
-        settings = with_machine(self._settings, self._platform, self._folders)
-        self._fixed = self.fixed_settings(self.param_groups[0])
-        settings |= {"optimizer": self.RULE, "precision": precision_of(tensors),
-                     "max_grad_norm": "0"} | self._fixed
-        self._folders.link_drives()
-        values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
-                  for t in tensors]
-        self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
-                                      [f"{key}={value}" for key, value in settings.items()],
-                                      kept, self._begins_anew)
-        self._begins_anew = False
-        self._tensors = tensors
-        self._stream = Stream(self._session, tensors)
-        self._checkpoints = Checkpoints(self._session, *self._keeps)
-        # Also when the interpreter ends before anybody calls close().
-        self._closing = weakref.finalize(self, self._session.close)
+        steps = self._ranks.agreed(lambda: self._open_session(kept))
+        if min(steps) < max(steps):  # some were killed before they had committed the last one
+            self._ranks.agreed(lambda: self._step_back(min(steps)))
+        self._ids = self._ranks.agreed(self._id_for_others)
         self._tell(goes_on)
         if goes_on:
             with torch.no_grad():
                 self._take_parameters()
-        for tensor in tensors:
+        for tensor in self._all:
             tensor.note_values()  # a new state's are the program's, which backward may still need
+
+    def _open_session(self, kept):
+        self._all = trained_tensors(self.param_groups)
+        self._owners = self._ranks.owners(self._all)
+        self._tensors = [tensor for tensor, owner in zip(self._all, self._owners)
+                         if self._ranks.is_own(owner)]
+        settings = with_machine(self._settings, self._platform, self._folders)
+        self._fixed = self.fixed_settings(self.param_groups[0])
+        settings |= {"optimizer": self.RULE, "precision": precision_of(self._all),
+                     "max_grad_norm": "0"} | self._fixed
+        self._folders.link_drives()
+        values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
+                  for t in self._tensors]
+        self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
+                                      [f"{key}={value}" for key, value in settings.items()],
+                                      kept, self._begins_anew)
+        self._begins_anew = False
+        self._stream = Stream(self._session, self._tensors)
+        self._checkpoints = Checkpoints(self._session, *self._keeps)
+        # Also when the interpreter ends before anybody calls close().
+        self._closing = weakref.finalize(self, self._session.close)
+        return self._session.step
+
+    def _step_back(self, step):
+        """A step that other ranks have not committed is not."""
+        if self._session.step > step:
+            self._let_go().close()
+            self._open_session((step, ""))
 
     def _tell(self, goes_on):
         count = sum(tensor.parameter.numel() for tensor in self._tensors)
@@ -263,6 +319,7 @@ class OnDrives(torch.optim.Optimizer):
     def _take_parameters(self):
         for number, tensor in enumerate(self._tensors):
             tensor.take(self._values(number))
+        self._ranks.share(self._all, self._owners)
 
     def _has_gradients(self):
         return any(p.grad is not None for group in self.param_groups for p in group["params"])
@@ -291,7 +348,7 @@ class OnDrives(torch.optim.Optimizer):
                             "(OneCycleLR: cycle_momentum=False)")
 
     def _check_unfrozen(self):
-        trained = {id(tensor.parameter) for tensor in self._tensors}
+        trained = {id(tensor.parameter) for tensor in self._all}
         for tensor in trained_tensors(self.param_groups):
             if id(tensor.parameter) not in trained and tensor.parameter.grad is not None:
                 raise Error(f"{tensor.name} was frozen when the state was opened, and has a "
