@@ -4,9 +4,11 @@
 //
 // Thread contract: ask() and close() from any thread; the rest on the schedule's thread.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -28,13 +30,26 @@ class Ticket {
 };
 
 struct Note {
-  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, commit };
+  // commit, work and change belong between two steps; work commits first. look is for any time.
+  enum class Kind : std::uint8_t {
+    gradient,
+    read,
+    replace,
+    wait,
+    step,
+    commit,
+    work,
+    change,
+    look
+  };
   Kind kind = Kind::gradient;
   std::size_t tensor = 0;
   std::span<const float> gradient = {};
   std::span<float> into = {};  // of Kind::read
   const StepRequest* step = nullptr;
   StepDone* done = nullptr;
+  const std::function<Status()>* work = nullptr;       // of Kind::work and look
+  const std::vector<std::string>* settings = nullptr;  // of Kind::change
   Ticket* ticket = nullptr;
 };
 

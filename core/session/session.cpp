@@ -8,7 +8,9 @@ namespace sluice::session {
 
 // No knob has turned yet, so the plan is nobody else's.
 Session::Session(std::unique_ptr<Schedule> schedule)
-    : schedule_(std::move(schedule)), planned_memory_bytes_(schedule_->planned_memory_bytes()) {}
+    : schedule_(std::move(schedule)),
+      planned_memory_bytes_(schedule_->planned_memory_bytes()),
+      state_arrays_(schedule_->state_arrays()) {}
 
 Session::~Session() {
   const Status closed = close();

@@ -53,6 +53,13 @@ struct Tensor {
   std::string tied_to = {};
 };
 
+// A setting that may change between two steps.
+struct Knob {
+  std::string key;
+  std::string value;   // in force
+  std::string values;  // that it may have: "1 to 64", "host, csd"
+};
+
 struct StepRequest {
   std::optional<double> lr = {};  // none: that of the settings' schedule
   // In this step, one for each group; empty: those that the session was opened with.
@@ -72,6 +79,11 @@ struct StepDone {
   bool is_stopping = false;  // somebody asked the run to stop (`sluice stop`)
 };
 
+struct SnapshotDone {
+  std::int64_t step = 0;
+  std::int64_t size_bytes = 0;  // of the state's arrays
+};
+
 class Session {
  public:
   struct Request {
@@ -83,6 +95,12 @@ class Session {
     // Fills `out` with the first values of a tensor, from element `first` on. Called by several
     // threads; the same values whenever it is asked.
     std::function<void(std::size_t tensor, std::int64_t first, std::span<float> out)> initial = {};
+    // The same for another array of a new state (state_arrays()), counted from 1; empty: zeros.
+    std::function<void(std::size_t tensor, std::size_t array, std::int64_t first,
+                       std::span<float> out)>
+        initial_array = {};
+    // Updates that these arrays have seen: the first step of a new state is the one behind them.
+    std::int64_t initial_updates = 0;
     // "key=value" (docs/settings.md), with `platform` among them.
     std::vector<std::string> settings = {};
   };
@@ -124,6 +142,30 @@ class Session {
   // ErrorCode::config where a gradient of the step to come has been sent; those of the drives.
   Status commit();
 
+  // The calls below are made between two steps as well, and commit first: they are of the last
+  // step's state. An error of their own leaves the session as it was. Errors: those of commit().
+  //
+  // Elements [first, first + out.size()) of a tensor in an array of the state, by its number in
+  // state_arrays(). ErrorCode::config: there is no such array or element, or the tensor is frozen.
+  Status read_state(std::size_t tensor, std::size_t array, std::int64_t first,
+                    std::span<float> out);
+  // Updates that the state has seen (Request::initial_updates, and the steps since).
+  Result<std::int64_t> updates_done();
+  // The 32 hex digits that `sluice state --verify` prints, of all bits. ErrorCode::corrupt: a
+  // checksum that is not the committed one.
+  Result<std::string> digest();
+  // The state as a folder of its own that a session or a run goes on from (`state_dir`), whole or
+  // not at all. Errors: a folder that is there already (ErrorCode::config); those of its drive.
+  Result<SnapshotDone> save_snapshot(const std::string& folder);
+  // Changes knobs ("key=value") from the next step on, as `sluice set` does, all of them or none.
+  // ErrorCode::config: a setting that is no knob, or a value that cannot be, with what can.
+  Status set(const std::vector<std::string>& settings);
+
+  // At any time.
+  Result<std::vector<Knob>> knobs();
+  // The names of the state's arrays: "master_weights", and what the optimizer has beside it.
+  const std::vector<std::string>& state_arrays() const { return state_arrays_; }
+
   // Commits, and ends the recording. Nothing else may be called after it.
   Status close();
 
@@ -133,6 +175,7 @@ class Session {
 
   std::unique_ptr<Schedule> schedule_;
   std::int64_t planned_memory_bytes_;
+  std::vector<std::string> state_arrays_;
 };
 
 }  // namespace sluice::session

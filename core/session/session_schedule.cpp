@@ -15,6 +15,7 @@
 #include "core/session/note_box.h"
 #include "core/session/open_run.h"
 #include "core/session/open_run_request.h"
+#include "core/session/program_change.h"
 #include "core/session/run_clock.h"
 #include "core/session/run_recording.h"
 #include "core/session/run_state.h"
@@ -28,6 +29,15 @@ optimizer::UpdateOptions with_rates(optimizer::UpdateOptions update, const Group
   update.lr = rates.lr.value_or(update.lr);
   update.weight_decay = rates.weight_decay.value_or(update.weight_decay);
   return update;
+}
+
+bool is_of_tensor(Note::Kind kind) {
+  return kind == Note::Kind::gradient || kind == Note::Kind::read || kind == Note::Kind::replace ||
+         kind == Note::Kind::wait;
+}
+
+bool is_between_steps(Note::Kind kind) {
+  return kind == Note::Kind::commit || kind == Note::Kind::work || kind == Note::Kind::change;
 }
 
 }  // namespace
@@ -67,12 +77,21 @@ Status Session::Schedule::close() {
 }
 
 Status Session::Schedule::ask(Note note) {
-  const bool is_of_tensor = note.kind != Note::Kind::step && note.kind != Note::Kind::commit;
-  if (is_of_tensor && note.tensor >= request_.tensors.size()) {
+  if (is_of_tensor(note.kind) && note.tensor >= request_.tensors.size()) {
     return make_error(ErrorCode::config, "tensor {}: the session has {}", note.tensor,
                       request_.tensors.size());
   }
   return notes_ != nullptr ? notes_->ask(note) : Status(session_is_over());
+}
+
+Status Session::Schedule::between_steps(const Work& work) {
+  const std::function<Status()> on_run = [&] { return work(*run_); };
+  return ask({.kind = Note::Kind::work, .work = &on_run});
+}
+
+Status Session::Schedule::at_once(const Work& work) {
+  const std::function<Status()> on_run = [&] { return work(*run_); };
+  return ask({.kind = Note::Kind::look, .work = &on_run});
 }
 
 ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
@@ -84,6 +103,11 @@ ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
 
 std::int64_t Session::Schedule::planned_memory_bytes() const {
   return run_->memory().host.total_bytes;
+}
+
+std::vector<std::string> Session::Schedule::state_arrays() const {
+  const auto names = optimizer::rule_info(run_->plan().config.update.rule).state_names;
+  return {names.begin(), names.end()};
 }
 
 // All of the run is opened, used and closed on this thread.
@@ -112,9 +136,10 @@ Status Session::Schedule::open_all() {
   } else {
     state::TrainingPosition position;
     position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
+    position.optimizer_step = request_.initial_updates;
     const offload::FillInitial fill = [this](std::int32_t variable, std::int64_t first,
                                              std::span<float> out) {
-      if (variable == 0) tensors_.fill(first, out);
+      tensors_.fill(static_cast<std::size_t>(variable), first, out);
       return ok_status();
     };
     RETURN_IF_ERROR(run_->begin(recipe_, fill, position, {}));
@@ -185,14 +210,12 @@ Status Session::Schedule::take_steps() {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<Note> first, first_gradient());
     if (!first) return ok_status();
-    if (first->kind == Note::Kind::commit) {
-      const Status committed = commit();
-      notes_->answer(*first, committed);
-      RETURN_IF_ERROR(committed);
+    if (is_between_steps(first->kind)) {
+      RETURN_IF_ERROR(take_between(*first));
       continue;
     }
     // As late as can be: what was asked while the program computed counts for this step.
-    RETURN_IF_ERROR(between_steps());
+    RETURN_IF_ERROR(before_step());
     std::optional<Note> asked;
     RETURN_IF_ERROR(run_->runtime().run(collect(*first, asked)));
     if (!asked) return ok_status();
@@ -202,8 +225,33 @@ Status Session::Schedule::take_steps() {
   }
 }
 
-// Or a commit that is asked for before it. Answers all that comes before; none: the session is
-// closed.
+// An error ends the session; what is wrong with the call itself is told to who made it.
+Status Session::Schedule::take_between(const Note& note) {
+  Status outcome = ok_status();
+  Status served = ok_status();
+  if (note.kind == Note::Kind::change) {
+    served = change_knobs(note, outcome);
+  } else {
+    served = commit();
+    if (served.ok() && note.kind == Note::Kind::work) outcome = (*note.work)();
+  }
+  notes_->answer(note, served.ok() ? outcome : served);
+  return served;
+}
+
+Status Session::Schedule::change_knobs(const Note& note, Status& outcome) {
+  ProgramChange change(*note.settings);
+  hooks_.observers.push_back(&change);
+  hooks_.requests.push_back(&change);
+  Status served = knobs_->before_step(position_.step);
+  hooks_.observers.pop_back();
+  hooks_.requests.pop_back();
+  outcome = change.outcome();
+  return served;
+}
+
+// Or what is asked for between two steps, before it. Answers all that comes before; none: the
+// session is closed.
 Result<std::optional<Note>> Session::Schedule::first_gradient() {
   std::optional<Note> first;
   RETURN_IF_ERROR(run_->runtime().run(take_until_gradient(first)));
@@ -218,7 +266,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
     CO_RETURN_IF_ERROR(next);
     if (!*next) break;
     const bool is_gradient = (*next)->kind == Note::Kind::gradient && check_gradient(**next).ok();
-    if (is_gradient || (*next)->kind == Note::Kind::commit) {
+    if (is_gradient || is_between_steps((*next)->kind)) {
       first = **next;
     } else {
       take_note(**next, too_early);
@@ -231,10 +279,10 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
 }
 
 // A snapshot that cannot be kept is no reason to end the run.
-Status Session::Schedule::between_steps() {
+Status Session::Schedule::before_step() {
   if (live_ && live_->wants_snapshot()) {
     RETURN_IF_ERROR(commit());
-    const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual(), {});
+    const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual_of(*run_), {});
     for (RunObserver* observer : hooks_.observers) observer->on_snapshot(kept);
   }
   return knobs_->before_step(position_.step);
@@ -273,11 +321,15 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
       begin_step();
       return under_way_->gradients.spawn(take_gradient(note));
     }
+    case Note::Kind::look:
+      return notes_->answer(note, (*note.work)());
     case Note::Kind::commit:  // within a step
+    case Note::Kind::work:
+    case Note::Kind::change:
       return notes_->answer(
           note, make_error(ErrorCode::config,
-                           "a commit was asked for among the gradients of step {}; ask for it "
-                           "before the first of them",
+                           "a commit, the state or a change of knobs was asked for among the "
+                           "gradients of step {}; ask for it before the first of them",
                            position_.step + 1));
     case Note::Kind::step: {
       const Status good = check_step(note);
@@ -477,7 +529,7 @@ Status Session::Schedule::end(Status served) {
   const bool is_within_step = under_way_->has_begun;
   if (served.ok() && !is_within_step) {
     served = commit();
-    if (served.ok()) served = run_->state().keep_residual(residual());
+    if (served.ok()) served = run_->state().keep_residual(residual_of(*run_));
     if (served.ok()) served = run_->state().store().check_files();
   } else if (run_->has_offload()) {
     const Status drained = run_->runtime().run(run_->offload().drain());
@@ -489,11 +541,6 @@ Status Session::Schedule::end(Status served) {
   recording_->close();
   notes_->answer_rest(served);
   return served;
-}
-
-offload::ResidualPlace Session::Schedule::residual() {
-  return run_->plan().options.selects_on_host() ? run_->assembly().residual_in_memory()
-                                                : offload::ResidualPlace();
 }
 
 TimeNs Session::Schedule::now_ns() { return run_->runtime().now_ns(); }

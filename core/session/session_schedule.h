@@ -6,9 +6,12 @@
 // everything private is the schedule's thread's.
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/runtime/operation.h"
 #include "core/runtime/task.h"
@@ -18,10 +21,6 @@
 #include "core/session/start_from.h"
 #include "core/session/tensor_table.h"
 #include "core/session/tunable.h"
-
-namespace sluice::offload {
-struct ResidualPlace;
-}
 
 namespace sluice::model {
 struct LayerGradient;
@@ -47,10 +46,17 @@ class Session::Schedule final : private Tunable {
 
   // Sends the note and waits for what comes of it.
   Status ask(Note note);
+  // Has the schedule's thread do it: between two steps that are committed, or at once.
+  using Work = std::function<Status(OpenRun& run)>;
+  Status between_steps(const Work& work);
+  Status at_once(const Work& work);
   Status close();
   std::int64_t step() const { return step_.load(); }
   std::int64_t planned_memory_bytes() const;  // before the first gradient
   ParameterSpan parameters(std::size_t tensor) const;
+  const TensorTable& tensors() const { return tensors_; }
+  const Request& request() const { return request_; }
+  std::vector<std::string> state_arrays() const;  // before the first gradient
 
  private:
   struct Step;
@@ -66,7 +72,9 @@ class Session::Schedule final : private Tunable {
   Status take_steps();
   Result<std::optional<Note>> first_gradient();
   runtime::Task<Status> take_until_gradient(std::optional<Note>& first);
-  Status between_steps();
+  Status take_between(const Note& note);
+  Status change_knobs(const Note& note, Status& outcome);
+  Status before_step();
   runtime::Task<Status> collect(Note first, std::optional<Note>& asked);
   void take_note(const Note& note, std::optional<Note>& asked);
   Status check_gradient(const Note& note) const;
@@ -84,8 +92,6 @@ class Session::Schedule final : private Tunable {
   Status take_step(const Note& note);
 
   Status end(Status served);
-  offload::ResidualPlace residual();
-
   plan::LivePlan live_plan() const override;
   TimeNs now_ns() override;
   Status commit() override;
