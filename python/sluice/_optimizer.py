@@ -11,8 +11,10 @@ from sluice._error import Error
 from sluice._folders import Folders
 from sluice._reference import REFERENCE, check_groups, check_reference
 from sluice._settings import checked, with_machine
+from sluice._state_calls import StateCalls
 from sluice._stream import Stream, leaves_memory, when_made
 from sluice._tensors import precision_of, trained_tensors, without_repeats
+from sluice._torch_state import begun_by, group_values, torch_name
 
 GROUP_IDENTITY = ("params", "param_names")
 
@@ -21,19 +23,21 @@ def say(text):
     print(f"sluice: {text}", file=sys.stderr, flush=True)
 
 
-class OnDrives(torch.optim.Optimizer):
+class OnDrives(StateCalls, torch.optim.Optimizer):
     """An optimizer of torch's with its state in `state`: a folder, or one for each drive.
     `platform`: a platform file of the machine; without it the folders are plain drives, and the
     processor updates. `gradients`: "offload" (they leave memory during backward, and a handle
     stands for each) or "keep" (they stay until step()); left out: "offload", unless they are
     compressed. All else is a setting, as `sluice train --settings` lists them.
 
-    `RULE` is the setting `optimizer`; `fixed_settings(group)` are the settings that follow from a
+    `RULE` is the setting `optimizer`, and `ARRAYS` are those of its state behind the master
+    weights; `fixed_settings(group)` are the settings that follow from a
     group, and are the same for all groups and steps.
 
     Thread contract: that of torch's optimizers, one thread at a time."""
 
     RULE = ""
+    ARRAYS = ()
 
     @staticmethod
     def fixed_settings(group):
@@ -114,14 +118,17 @@ class OnDrives(torch.optim.Optimizer):
         return super().state_dict() | {REFERENCE: self._reference()}
 
     def load_state_dict(self, state_dict):
-        """Groups as they were; the state has to be the one that is meant already."""
+        """Groups as they were; the state has to be the one that is meant already. A state dict of
+        torch's optimizer of the name begins a new state, with the parameters as they are."""
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
-        check_reference(state_dict.get(REFERENCE), self._reference())
-        check_groups(state_dict["param_groups"], self.param_groups)
-        for group, saved in zip(self.param_groups, state_dict["param_groups"]):
-            group.update({k: v for k, v in saved.items() if k not in GROUP_IDENTITY})
+        if REFERENCE in state_dict:
+            check_reference(state_dict[REFERENCE], self._reference())
+            check_groups(state_dict["param_groups"], self.param_groups)
+            self._take_groups(state_dict["param_groups"])
+        else:
+            self._begin_with(state_dict)
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
@@ -150,6 +157,26 @@ class OnDrives(torch.optim.Optimizer):
         return {"folder": str(self._folders.run), "step": self.steps_done,
                 "state": self._folders.state_id() if self._is_begun() else ""}
 
+    def _take_groups(self, saved):
+        for group, values in zip(self.param_groups, saved):
+            group.update({k: v for k, v in values.items() if k not in GROUP_IDENTITY})
+
+    def _begin_with(self, state_dict):
+        """A state dict of torch's."""
+        if self._is_begun() or self._folders.has_state():
+            raise Error(f"this is the state dict of torch's optimizer, and a state has begun in "
+                        f"{self._folders.run}; load it into an optimizer with another folder as "
+                        "state=, before its first step")
+        check_groups(state_dict["param_groups"], self.param_groups)
+        groups = [group_values(group) for group in state_dict["param_groups"]]
+        for number, group in enumerate(groups):
+            check_rates(group, f"group {number} of the state dict")
+        begun = begun_by(state_dict, trained_tensors(self.param_groups), self.param_groups,
+                         [torch_name(name) for name in self.ARRAYS], self.RULE)
+        self._take_groups(groups)
+        if begun is not None:
+            self._open(begun)
+
     def _take_step(self, loss):
         self._stream.send_rest()
         step, norm, self.is_stopping = self._session.take_step(self._rates(), loss,
@@ -158,7 +185,8 @@ class OnDrives(torch.optim.Optimizer):
         self._stream.taken(step)
         self._take_parameters()
 
-    def _open(self):
+    def _open(self, begun=None):
+        """`begun`: what a new state begins with; else with the parameters and zeros."""
         if "host_memory" in self._settings:  # somebody counts
             _core.give_freed_memory_back()
         tensors = trained_tensors(self.param_groups)
@@ -168,10 +196,14 @@ class OnDrives(torch.optim.Optimizer):
         settings |= {"optimizer": self.RULE, "precision": precision_of(tensors),
                      "max_grad_norm": "0"} | self._fixed
         self._folders.link_drives()
-        values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
-                  for t in tensors]
+        masters = begun.masters if begun else {}
+        values = [(t.name, list(t.shape), t.group,
+                   masters.get(number, t.parameter.detach().contiguous()))
+                  for number, t in enumerate(tensors)]
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
-                                      [f"{key}={value}" for key, value in settings.items()])
+                                      [f"{key}={value}" for key, value in settings.items()],
+                                      begun.arrays if begun else [],
+                                      begun.updates if begun else 0)
         self._tensors = tensors
         self._stream = Stream(self._session, tensors)
         # Also when the interpreter ends before anybody calls close().
