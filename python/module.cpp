@@ -19,6 +19,7 @@
 
 #include "base/float16.h"
 #include "core/session/session.h"
+#include "core/session/session_plan.h"
 #include "core/session/state_file.h"
 
 namespace nb = nanobind;
@@ -292,6 +293,27 @@ class OpenSession {
   std::unique_ptr<Session> session_;
 };
 
+// Name, shape, group. The rows (place, what for, bytes), host memory, its cap, seconds.
+using PlannedTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t>;
+using PlanRow = std::tuple<std::string, std::string, std::int64_t>;
+using PlanFigures = std::tuple<std::vector<PlanRow>, std::int64_t, std::int64_t, double>;
+
+PlanFigures plan(const std::string& folder, const std::vector<PlannedTensor>& tensors,
+                 std::size_t groups, const std::vector<std::string>& settings) {
+  Session::Request request;
+  request.folder = folder;
+  request.settings = settings;
+  request.groups.resize(groups);
+  for (const auto& [name, shape, group] : tensors) request.tensors.push_back({name, shape, group});
+  const nb::gil_scoped_release others_run;
+  const session::SessionPlan found = value_or_raise(session::plan_session(request));
+  std::vector<PlanRow> rows;
+  for (const session::SessionPlan::Row& row : found.rows) {
+    rows.emplace_back(row.place, row.what, row.size_bytes);
+  }
+  return {rows, found.host_memory_bytes, found.host_memory_cap_bytes, found.update_seconds};
+}
+
 }  // namespace
 }  // namespace sluice::python
 
@@ -304,6 +326,8 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
+  module.def("plan", &sluice::python::plan, nb::arg("folder"), nb::arg("tensors"),
+             nb::arg("groups"), nb::arg("settings"));
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
                     std::size_t, const std::vector<std::string>&,

@@ -19,6 +19,7 @@
 #include "core/session/run_clock.h"
 #include "core/session/run_recording.h"
 #include "core/session/run_state.h"
+#include "core/session/session_plan.h"
 #include "core/session/session_settings.h"
 #include "core/session/step_decision.h"
 
@@ -161,15 +162,10 @@ Status Session::Schedule::open_all() {
 }
 
 Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
-  ASSIGN_OR_RETURN(settings::RunConfig config, config_of(request_));
-  RETURN_IF_ERROR(check_goes_with_session(config));
-  ASSIGN_OR_RETURN(tensors_, TensorTable::make(request_, config.offload.subgroup_elements));
-  config.offload.subgroup_elements = tensors_.subgroup_elements();
-  ASSIGN_OR_RETURN(const platform::Platform platform,
-                   platform::load_platform(config.files.platform));
-  recipe_ = recipe_of(config, tensors_, request_.groups);
   OpenRunRequest planned;
-  ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, tensors_.layout(), platform));
+  ASSIGN_OR_RETURN(planned.plan, run_plan_of(request_, tensors_));
+  const settings::RunConfig& config = planned.plan.config;
+  recipe_ = recipe_of(config, tensors_, request_.groups);
   const std::string& directory = config.files.state_directory;
   ASSIGN_OR_RETURN(start, start_of(directory));
   if (start == StartFrom::last_commit) {
@@ -177,12 +173,7 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
     if (other) return other_origin_error(directory, *other);
   }
-  const std::int64_t frozen_bytes = tensors_.frozen_bytes(planned.plan.options.parameter_kind);
-  ASSIGN_OR_RETURN(planned.memory, plan_run_memory(planned.plan, [=](const plan::RunPlan&) {
-                     plan::ModelMemory memory;
-                     if (frozen_bytes > 0) memory.host.push_back({"frozen tensors", frozen_bytes});
-                     return memory;
-                   }));
+  ASSIGN_OR_RETURN(planned.memory, memory_of(planned.plan, tensors_));
   ASSIGN_OR_RETURN(recording_, RunRecording::prepare(config));
   planned.recorder = recording_->recorder();
   return planned;

@@ -191,17 +191,14 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
             _core.give_freed_memory_back()
         tensors = trained_tensors(self.param_groups)
         goes_on = self._folders.has_state()
-        settings = with_machine(self._settings, self._platform, self._folders)
         self._fixed = self.fixed_settings(self.param_groups[0])
-        settings |= {"optimizer": self.RULE, "precision": precision_of(tensors),
-                     "max_grad_norm": "0"} | self._fixed
         self._folders.link_drives()
         masters = begun.masters if begun else {}
         values = [(t.name, list(t.shape), t.group,
                    masters.get(number, t.parameter.detach().contiguous()))
                   for number, t in enumerate(tensors)]
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
-                                      [f"{key}={value}" for key, value in settings.items()],
+                                      self._session_settings(tensors),
                                       begun.arrays if begun else [],
                                       begun.updates if begun else 0)
         self._tensors = tensors
@@ -214,6 +211,12 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
                 self._take_parameters()
         for tensor in tensors:
             tensor.note_values()  # a new state's are the program's, which backward may still need
+
+    def _session_settings(self, tensors):
+        settings = with_machine(self._settings, self._platform, self._folders) | {
+            "optimizer": self.RULE, "precision": precision_of(tensors), "max_grad_norm": "0"}
+        settings |= self.fixed_settings(self.param_groups[0])
+        return [f"{key}={value}" for key, value in settings.items()]
 
     def _tell(self, goes_on):
         count = sum(tensor.parameter.numel() for tensor in self._tensors)

@@ -5,8 +5,11 @@ import pathlib
 
 import torch
 
+from sluice import _core
 from sluice._error import Error
+from sluice._plan import plan_of
 from sluice._settings import SAID_ELSEWHERE, SAID_BY_GROUPS, text_of
+from sluice._tensors import trained_tensors
 from sluice._torch_file import save
 from sluice._torch_state import Source, file_entries, state_dict_of
 
@@ -55,6 +58,15 @@ class StateCalls:
         """The settings that set() takes, with the values in force, as text."""
         return {key: value for key, value in self._open_session("knobs").knobs()
                 if key not in SAID_ELSEWHERE | SAID_BY_GROUPS}
+
+    def plan(self):
+        """Bytes by place and the time of an update, as a Plan that prints itself. Also before the
+        state begins: it takes no memory and writes nothing."""
+        tensors = trained_tensors(self.param_groups)
+        shapes = [(tensor.name, list(tensor.shape), tensor.group) for tensor in tensors]
+        found = _core.plan(str(self._folders.run), shapes, len(self.param_groups),
+                           self._session_settings(tensors))
+        return plan_of(found, self._folders, self._platform)
 
     def _open_session(self, call):
         if self._closed_at is not None:

@@ -144,7 +144,8 @@ def check_all_are_trained(found, trained, groups):
             # torch's Adagrad makes one of each parameter before any update.
             is_begun = entry is not None and float(entry.get(STEP, 1)) > 0
             if is_begun and id(parameter) not in trained:
-                name = group["param_names"][place] if group.get("param_names") else f"param.{number}"
+                names = group.get("param_names")
+                name = names[place] if names else f"param.{number}"
                 raise Error(f"{name} is frozen here, and the state dict has a state of it; call "
                             "requires_grad_() on what it trained, then load it")
             number += 1

@@ -9,7 +9,7 @@ import zipfile
 
 from python_package import (PACKAGE, make_model, on_drives, package, package_test, refusal,
                             require_close, require_same, torch, train, weights)
-from sluice_run import LIMIT_S, main, require, require_equal, require_words
+from sluice_run import LIMIT_S, ROOT, main, require, require_equal, require_words
 
 NAMES = {"AdamW": ("step", "exp_avg", "exp_avg_sq"), "SGD": ("step", "momentum_buffer"),
          "Adagrad": ("step", "sum")}
@@ -171,14 +171,14 @@ def a_safetensors_file_has_the_same_values(place):
     found, metadata = read_safetensors(place / "state.safetensors")
     require_equal(metadata, {"format": "sluice-optimizer", "optimizer": "adamw", "step": "2"},
                   "metadata")
-    wanted = {f"{key}.{name}": value
-              for (name, _), entry in zip(trained(model), loaded(place / "state.pt")["state"].values())
+    state = loaded(place / "state.pt")["state"]
+    wanted = {f"{key}.{name}": value for name, entry in zip(trained(model), state.values())
               for key, value in entry.items() if key != "step"}
     require_same(found, wanted, "safetensors")
 
 
 def trained(model):
-    return [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    return [name for name, p in model.named_parameters() if p.requires_grad]
 
 
 def read_safetensors(path):
@@ -229,6 +229,25 @@ def knobs_turn_from_the_next_step_on(place):
     require("lr" not in optimizer.knobs, "a rate among the knobs")
     train(other, optimizer, 6, begin=3)
     require_equal(optimizer.digest(), plain.digest(), "all bits")
+
+
+@package_test
+def a_plan_comes_before_anything_is_there(place):
+    model = make_model()
+    optimizer = on_drives(model, [place / "one", place / "two"], subgroup_elements=2048)
+    plan = optimizer.plan()
+    require(not (place / "one").exists() and not (place / "two").exists(), "a plan wrote something")
+    require_equal(plan.places, (str(place / "one"), str(place / "two")), "places")
+    require_equal(sum(plan.host_memory.values()), plan.host_memory_bytes, "host memory")
+    require(all(drive["state, two versions"] > 0 for drive in plan.drives), "state on each drive")
+    require_equal(plan.update_seconds, None, "a time of plain drives")
+    require_words(str(plan), ["host memory: ", "gradient", str(place / "two"), "calibrate"], "text")
+    machine = ROOT / "sample_models/platforms/smartssd-a5000.toml"
+    timed = on_drives(model, place / "three", platform=machine).plan()
+    require(timed.update_seconds > 0, "no time of a platform's")
+    require_words(str(timed), ["s a step"], "its text")
+    require_words(refusal(on_drives(model, place / "four", host_memory="1MiB").plan),
+                  ["host_memory"], "a plan that does not fit")
 
 
 MEASURED = """

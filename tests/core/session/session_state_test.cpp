@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <random>
 
+#include "core/session/session_plan.h"
 #include "core/session/tensor_table.h"
 #include "tests/core/session/open_session.h"
 #include "tests/test_folder.h"
@@ -185,4 +186,25 @@ TEST_CASE("calls among gradients and for what is not there are refused and chang
   }
   REQUIRE(problem(session->take_step()) == "");
   CHECK(digest_of(*session).size() == 32);
+}
+
+TEST_CASE("a plan has the bytes of each place and the time of an update, and opens nothing") {
+  const TestFolder folder;
+  const auto plan = session::plan_session(request_of_held(folder.path()));
+  REQUIRE(problem(plan) == "");
+  CHECK(std::filesystem::is_empty(folder.path()));
+  std::int64_t host = 0, drives = 0;
+  for (const session::SessionPlan::Row& row : plan->rows) {
+    (row.place == "host memory" ? host : drives) += row.size_bytes;
+  }
+  CHECK(host == plan->host_memory_bytes);
+  CHECK(opened(request_of_held(folder.path()))->planned_memory_bytes() == host);
+  // Two versions of three arrays, and the gradients.
+  CHECK(drives >= 11052 * 4 * 6);
+  CHECK(plan->update_seconds > 0);
+  const TestFolder small;
+  CHECK_THAT(problem(session::plan_session(request_of_held(small.path(), {"host_memory=1MiB"}))),
+             Catch::Contains("host_memory"));
+  const auto slower = session::plan_session(request_of_held(small.path(), {"devices=1"}));
+  CHECK(slower->update_seconds > plan->update_seconds);
 }
