@@ -16,7 +16,7 @@
 namespace sluice::session {
 namespace {
 
-// Of so many steps at least; a round of commits that is longer counts in part.
+// The mean is of so many steps; a round of commits that is longer counts in part.
 constexpr std::int64_t kStepsMin = 3;
 constexpr std::int64_t kStepsMax = 32;
 
