@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -20,6 +21,7 @@
 #include "base/float16.h"
 #include "core/session/session.h"
 #include "core/session/session_plan.h"
+#include "core/session/session_state.h"
 #include "core/session/state_file.h"
 
 namespace nb = nanobind;
@@ -29,7 +31,9 @@ namespace {
 
 using session::GroupRates;
 using session::Session;
+using session::SessionState;
 using session::StepDone;
+using session::StepId;
 
 // Leaves C++ as the exception class that the package names (sluice.Error).
 struct Raised {
@@ -84,6 +88,8 @@ using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Gradient = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using Room = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Parameters = nb::ndarray<nb::array_api>;
+// Step and version.
+using PythonStep = std::pair<std::int64_t, std::string>;
 // Name, shape, group, first values.
 using PythonTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t, Values>;
 // Name, shape, tensor, array.
@@ -120,12 +126,15 @@ class OpenSession {
   // every tensor, after `updates`; empty: zeros.
   OpenSession(const std::string& folder, const std::vector<PythonTensor>& tensors,
               std::size_t groups, const std::vector<std::string>& settings,
-              const std::vector<std::vector<Values>>& arrays, std::int64_t updates)
+              const std::vector<std::vector<Values>>& arrays, std::int64_t updates,
+              const std::optional<PythonStep>& from, bool begins_anew)
       : has_16_bits_(has_16_bit_parameters(settings)) {
     Session::Request request;
     request.folder = folder;
     request.settings = settings;
     request.groups.resize(groups);
+    request.begins_anew = begins_anew;
+    if (from) request.from = StepId{from->first, from->second};
     for (const auto& [name, shape, group, values] : tensors) {
       check_values(name, values);
       request.tensors.push_back({name, shape, group});
@@ -196,37 +205,64 @@ class OpenSession {
                         : as_array(session_->parameters_fp32(tensor), owner, kFp32);
   }
 
-  void make_durable() {
+  PythonStep make_durable() {
     check_process();
     const nb::gil_scoped_release others_run;
-    value_or_raise(session_->commit());
+    return step_of(value_or_raise(session_->commit()));
+  }
+
+  PythonStep keep(const std::string& keeper) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return step_of(value_or_raise(session_->keep(keeper)));
+  }
+
+  void release(std::int64_t step, const std::string& version) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->release({step, version}));
+  }
+
+  std::vector<std::tuple<std::int64_t, std::string, std::string>> kept() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    std::vector<std::tuple<std::int64_t, std::string, std::string>> found;
+    for (const session::KeptStep& step : value_or_raise(session_->kept())) {
+      found.emplace_back(step.id.step, step.id.version, step.keeper);
+    }
+    return found;
   }
 
   void read_state(std::size_t tensor, std::size_t array, std::int64_t first, const Room& into) {
     check_process();
     const std::span<float> values(into.data(), into.size());
     const nb::gil_scoped_release others_run;
-    value_or_raise(session_->read_state(tensor, array, first, values));
+    value_or_raise(SessionState(*session_).read(tensor, array, first, values));
   }
 
-  const std::vector<std::string>& state_arrays() const { return session_->state_arrays(); }
+  std::vector<std::string> state_arrays() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return value_or_raise(SessionState(*session_).arrays());
+  }
 
   std::int64_t updates_done() {
     check_process();
     const nb::gil_scoped_release others_run;
-    return value_or_raise(session_->updates_done());
+    return value_or_raise(SessionState(*session_).updates_done());
   }
 
   std::string digest() {
     check_process();
     const nb::gil_scoped_release others_run;
-    return value_or_raise(session_->digest());
+    return value_or_raise(SessionState(*session_).digest());
   }
 
   std::int64_t save_snapshot(const std::string& folder) {
     check_process();
     const nb::gil_scoped_release others_run;
-    return value_or_raise(session_->save_snapshot(folder)).step;
+    value_or_raise(SessionState(*session_).save_snapshot(folder));
+    return session_->step();
   }
 
   void set(const std::vector<std::string>& settings) {
@@ -263,6 +299,8 @@ class OpenSession {
   }
 
  private:
+  static PythonStep step_of(const StepId& id) { return {id.step, id.version}; }
+
   // The package asks for one of two precisions: bf16, or fp32.
   static bool has_16_bit_parameters(const std::vector<std::string>& settings) {
     return std::ranges::find(settings, "precision=bf16") != settings.end();
@@ -331,9 +369,10 @@ NB_MODULE(_core, module) {
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
                     std::size_t, const std::vector<std::string>&,
-                    const std::vector<std::vector<sluice::python::Values>>&, std::int64_t>(),
+                    const std::vector<std::vector<sluice::python::Values>>&, std::int64_t,
+                    const std::optional<sluice::python::PythonStep>&, bool>(),
            nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"),
-           nb::arg("arrays"), nb::arg("updates"))
+           nb::arg("arrays"), nb::arg("updates"), nb::arg("origin"), nb::arg("begins_anew"))
       .def_prop_ro("step", &OpenSession::step)
       .def_prop_ro("planned_memory_bytes", &OpenSession::planned_memory_bytes)
       .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())
@@ -346,6 +385,9 @@ NB_MODULE(_core, module) {
              return nb::cast<OpenSession&>(self).parameters(self, tensor);
            })
       .def("make_durable", &OpenSession::make_durable)
+      .def("keep", &OpenSession::keep, nb::arg("keeper"))
+      .def("release", &OpenSession::release, nb::arg("step"), nb::arg("version"))
+      .def("kept", &OpenSession::kept)
       .def("read_state", &OpenSession::read_state, nb::arg("tensor"), nb::arg("array"),
            nb::arg("first"), nb::arg("into").noconvert())
       .def_prop_ro("state_arrays", &OpenSession::state_arrays)

@@ -30,26 +30,17 @@ class Ticket {
 };
 
 struct Note {
-  // commit, work and change belong between two steps; work commits first. look is for any time.
-  enum class Kind : std::uint8_t {
-    gradient,
-    read,
-    replace,
-    wait,
-    step,
-    commit,
-    work,
-    change,
-    look
-  };
+  // between: an action behind a commit, or a change of knobs. look: an action at any time.
+  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, between, look };
   Kind kind = Kind::gradient;
   std::size_t tensor = 0;
   std::span<const float> gradient = {};
   std::span<float> into = {};  // of Kind::read
   const StepRequest* step = nullptr;
   StepDone* done = nullptr;
-  const std::function<Status()>* work = nullptr;       // of Kind::work and look
-  const std::vector<std::string>* settings = nullptr;  // of Kind::change
+  const std::function<Status()>* action = nullptr;     // of Kind::between and look
+  const std::vector<std::string>* settings = nullptr;  // a change of knobs, of Kind::between
+  const char* what = nullptr;                          // it is, for messages
   Ticket* ticket = nullptr;
 };
 

@@ -79,9 +79,16 @@ struct StepDone {
   bool is_stopping = false;  // somebody asked the run to stop (`sluice stop`)
 };
 
-struct SnapshotDone {
+// A committed step. Two runs that went on from one step in different ways have two versions of a
+// later one.
+struct StepId {
   std::int64_t step = 0;
-  std::int64_t size_bytes = 0;  // of the state's arrays
+  std::string version;
+};
+
+struct KeptStep {
+  StepId id;
+  std::string keeper;  // a path, or what its owner calls itself; may be empty
 };
 
 class Session {
@@ -95,7 +102,8 @@ class Session {
     // Fills `out` with the first values of a tensor, from element `first` on. Called by several
     // threads; the same values whenever it is asked.
     std::function<void(std::size_t tensor, std::int64_t first, std::span<float> out)> initial = {};
-    // The same for another array of a new state (state_arrays()), counted from 1; empty: zeros.
+    // The same for another array of a new state (SessionState::arrays()), counted from 1; empty:
+    // zeros.
     std::function<void(std::size_t tensor, std::size_t array, std::int64_t first,
                        std::span<float> out)>
         initial_array = {};
@@ -103,6 +111,11 @@ class Session {
     std::int64_t initial_updates = 0;
     // "key=value" (docs/settings.md), with `platform` among them.
     std::vector<std::string> settings = {};
+    // The state goes back to this step, which is kept, or the last one; what was committed after it
+    // and is not kept is lost. None: it goes on from its last commit.
+    std::optional<StepId> from = {};
+    // A state that the folder has is removed, with the steps that it keeps.
+    bool begins_anew = false;
   };
   // Goes on with the state in the folder, or makes one. Errors: those of settings, memory plan and
   // state, as `sluice train` has them.
@@ -138,44 +151,35 @@ class Session {
   // commit stands.
   Result<StepDone> take_step(const StepRequest& request = {});
 
-  // Between two steps: returns once the last one is durable, whatever `commit_every` says. Errors:
-  // ErrorCode::config where a gradient of the step to come has been sent; those of the drives.
-  Status commit();
+  // Between two steps: returns once the last one is durable, whatever `commit_every` says. Errors,
+  // of the three calls below as well: ErrorCode::config where a gradient of the step to come has
+  // been sent; those of the drives.
+  Result<StepId> commit();
+  // The last step, committed, is kept until it is released: Request::from finds it, however many
+  // steps have followed. It takes room on the drives, as much as one version of the state, and no
+  // copy. Again: it has another keeper. Errors: ErrorCode::no_space, and nothing is kept.
+  Result<StepId> keep(const std::string& keeper);
+  // Errors: ErrorCode::not_found for a step that is not kept.
+  Status release(const StepId& id);
+  Result<std::vector<KeptStep>> kept();
 
-  // The calls below are made between two steps as well, and commit first: they are of the last
-  // step's state. An error of their own leaves the session as it was. Errors: those of commit().
-  //
-  // Elements [first, first + out.size()) of a tensor in an array of the state, by its number in
-  // state_arrays(). ErrorCode::config: there is no such array or element, or the tensor is frozen.
-  Status read_state(std::size_t tensor, std::size_t array, std::int64_t first,
-                    std::span<float> out);
-  // Updates that the state has seen (Request::initial_updates, and the steps since).
-  Result<std::int64_t> updates_done();
-  // The 32 hex digits that `sluice state --verify` prints, of all bits. ErrorCode::corrupt: a
-  // checksum that is not the committed one.
-  Result<std::string> digest();
-  // The state as a folder of its own that a session or a run goes on from (`state_dir`), whole or
-  // not at all. Errors: a folder that is there already (ErrorCode::config); those of its drive.
-  Result<SnapshotDone> save_snapshot(const std::string& folder);
-  // Changes knobs ("key=value") from the next step on, as `sluice set` does, all of them or none.
-  // ErrorCode::config: a setting that is no knob, or a value that cannot be, with what can.
+  // Between two steps: changes knobs ("key=value") from the next one on, as `sluice set` does, all
+  // of them or none. ErrorCode::config: a setting that is no knob, or a value that cannot be, with
+  // what can.
   Status set(const std::vector<std::string>& settings);
-
   // At any time.
   Result<std::vector<Knob>> knobs();
-  // The names of the state's arrays: "master_weights", and what the optimizer has beside it.
-  const std::vector<std::string>& state_arrays() const { return state_arrays_; }
 
   // Commits, and ends the recording. Nothing else may be called after it.
   Status close();
 
  private:
   class Schedule;
+  friend class SessionState;  // core/session/session_state.h
   explicit Session(std::unique_ptr<Schedule> schedule);
 
   std::unique_ptr<Schedule> schedule_;
   std::int64_t planned_memory_bytes_;
-  std::vector<std::string> state_arrays_;
 };
 
 }  // namespace sluice::session

@@ -22,6 +22,7 @@
 #include "core/session/session_plan.h"
 #include "core/session/session_settings.h"
 #include "core/session/step_decision.h"
+#include "storage/state/return_to.h"
 
 namespace sluice::session {
 namespace {
@@ -35,10 +36,6 @@ optimizer::UpdateOptions with_rates(optimizer::UpdateOptions update, const Group
 bool is_of_tensor(Note::Kind kind) {
   return kind == Note::Kind::gradient || kind == Note::Kind::read || kind == Note::Kind::replace ||
          kind == Note::Kind::wait;
-}
-
-bool is_between_steps(Note::Kind kind) {
-  return kind == Note::Kind::commit || kind == Note::Kind::work || kind == Note::Kind::change;
 }
 
 }  // namespace
@@ -85,14 +82,13 @@ Status Session::Schedule::ask(Note note) {
   return notes_ != nullptr ? notes_->ask(note) : Status(session_is_over());
 }
 
-Status Session::Schedule::between_steps(const Work& work) {
-  const std::function<Status()> on_run = [&] { return work(*run_); };
-  return ask({.kind = Note::Kind::work, .work = &on_run});
+Status Session::Schedule::between(const char* what, const Work& work) {
+  return ask_between(what, [&] { return work(*run_); });
 }
 
 Status Session::Schedule::at_once(const Work& work) {
   const std::function<Status()> on_run = [&] { return work(*run_); };
-  return ask({.kind = Note::Kind::look, .work = &on_run});
+  return ask({.kind = Note::Kind::look, .action = &on_run});
 }
 
 ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
@@ -104,11 +100,6 @@ ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
 
 std::int64_t Session::Schedule::planned_memory_bytes() const {
   return run_->memory().host.total_bytes;
-}
-
-std::vector<std::string> Session::Schedule::state_arrays() const {
-  const auto names = optimizer::rule_info(run_->plan().config.update.rule).state_names;
-  return {names.begin(), names.end()};
 }
 
 // All of the run is opened, used and closed on this thread.
@@ -168,6 +159,7 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
   recipe_ = recipe_of(config, tensors_, request_.groups);
   const std::string& directory = config.files.state_directory;
   ASSIGN_OR_RETURN(start, start_of(directory));
+  if (request_.begins_anew) start = StartFrom::new_state;
   if (start == StartFrom::last_commit) {
     ASSIGN_OR_RETURN(planned.history, RecipeHistory::load(directory));
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
@@ -182,9 +174,19 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
 Status Session::Schedule::open_state(StartFrom start) {
   RETURN_IF_ERROR(make_folder(run_->plan().config.files.output));
   RunState& state = run_->state();
-  if (start == StartFrom::new_state) return state.create();
+  if (start == StartFrom::new_state) {
+    if (!request_.from) return state.create(request_.begins_anew);
+    return make_error(ErrorCode::not_found,
+                      "{}: there is no state whose step {} could be gone on from",
+                      run_->plan().config.files.state_directory, request_.from->step);
+  }
   RETURN_IF_ERROR(state.open(false));
   RETURN_IF_ERROR(state.check_found());
+  if (request_.from) {
+    const state::CommitId id{request_.from->step, request_.from->version};
+    RETURN_IF_ERROR(
+        state.go_back([&id](const auto& options) { return state::return_to_kept(options, id); }));
+  }
   return state.take_over(recipe_);
 }
 
@@ -201,12 +203,12 @@ Status Session::Schedule::take_steps() {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<Note> first, first_gradient());
     if (!first) return ok_status();
-    if (is_between_steps(first->kind)) {
-      RETURN_IF_ERROR(take_between(*first));
+    if (first->kind == Note::Kind::between) {
+      RETURN_IF_ERROR(do_between(*first));
       continue;
     }
     // As late as can be: what was asked while the program computed counts for this step.
-    RETURN_IF_ERROR(before_step());
+    RETURN_IF_ERROR(between_steps());
     std::optional<Note> asked;
     RETURN_IF_ERROR(run_->runtime().run(collect(*first, asked)));
     if (!asked) return ok_status();
@@ -216,22 +218,22 @@ Status Session::Schedule::take_steps() {
   }
 }
 
-// An error ends the session; what is wrong with the call itself is told to who made it.
-Status Session::Schedule::take_between(const Note& note) {
+// An action that cannot be done is no reason to end the session; a commit that fails is, and a
+// change of knobs that fails halfway.
+Status Session::Schedule::do_between(const Note& note) {
+  Status served = commit();
   Status outcome = ok_status();
-  Status served = ok_status();
-  if (note.kind == Note::Kind::change) {
-    served = change_knobs(note, outcome);
-  } else {
-    served = commit();
-    if (served.ok() && note.kind == Note::Kind::work) outcome = (*note.work)();
+  if (served.ok() && note.settings != nullptr) {
+    served = change_knobs(*note.settings, outcome);
+  } else if (served.ok()) {
+    outcome = (*note.action)();
   }
   notes_->answer(note, served.ok() ? outcome : served);
   return served;
 }
 
-Status Session::Schedule::change_knobs(const Note& note, Status& outcome) {
-  ProgramChange change(*note.settings);
+Status Session::Schedule::change_knobs(const std::vector<std::string>& settings, Status& outcome) {
+  ProgramChange change(settings);
   hooks_.observers.push_back(&change);
   hooks_.requests.push_back(&change);
   Status served = knobs_->before_step(position_.step);
@@ -241,8 +243,8 @@ Status Session::Schedule::change_knobs(const Note& note, Status& outcome) {
   return served;
 }
 
-// Or what is asked for between two steps, before it. Answers all that comes before; none: the
-// session is closed.
+// Or an action that is asked for before it. Answers all that comes before; none: the session is
+// closed.
 Result<std::optional<Note>> Session::Schedule::first_gradient() {
   std::optional<Note> first;
   RETURN_IF_ERROR(run_->runtime().run(take_until_gradient(first)));
@@ -257,7 +259,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
     CO_RETURN_IF_ERROR(next);
     if (!*next) break;
     const bool is_gradient = (*next)->kind == Note::Kind::gradient && check_gradient(**next).ok();
-    if (is_gradient || is_between_steps((*next)->kind)) {
+    if (is_gradient || (*next)->kind == Note::Kind::between) {
       first = **next;
     } else {
       take_note(**next, too_early);
@@ -270,7 +272,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
 }
 
 // A snapshot that cannot be kept is no reason to end the run.
-Status Session::Schedule::before_step() {
+Status Session::Schedule::between_steps() {
   if (live_ && live_->wants_snapshot()) {
     RETURN_IF_ERROR(commit());
     const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual_of(*run_), {});
@@ -313,15 +315,12 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
       return under_way_->gradients.spawn(take_gradient(note));
     }
     case Note::Kind::look:
-      return notes_->answer(note, (*note.work)());
-    case Note::Kind::commit:  // within a step
-    case Note::Kind::work:
-    case Note::Kind::change:
-      return notes_->answer(
-          note, make_error(ErrorCode::config,
-                           "a commit, the state or a change of knobs was asked for among the "
-                           "gradients of step {}; ask for it before the first of them",
-                           position_.step + 1));
+      return notes_->answer(note, (*note.action)());
+    case Note::Kind::between:  // within a step
+      return notes_->answer(note, make_error(ErrorCode::config,
+                                             "{} was asked for among the gradients of step {}; "
+                                             "ask for it before the first of them",
+                                             note.what, position_.step + 1));
     case Note::Kind::step: {
       const Status good = check_step(note);
       if (!good.ok()) return notes_->answer(note, good);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/session/session_state.h"
 #include "core/session/tensor_table.h"
 #include "core/weights/optimizer_names.h"
 #include "core/weights/tensor_writer.h"
@@ -30,13 +31,13 @@ weights::TensorSet set_of(const StateFile& file, std::int64_t updates) {
   return set;
 }
 
-Status read_entry(Session& session, const StateFile::Entry& entry, std::vector<float>& buffer,
+Status read_entry(SessionState& state, const StateFile::Entry& entry, std::vector<float>& buffer,
                   const weights::TakeElements& take) {
   const std::int64_t count = element_count({.name = entry.name, .shape = entry.shape});
   for (std::int64_t first = 0; first < count; first += std::ssize(buffer)) {
     const auto size = static_cast<std::size_t>(std::min(std::ssize(buffer), count - first));
     const std::span<float> piece = std::span(buffer).first(size);
-    RETURN_IF_ERROR(session.read_state(entry.tensor, entry.array, first, piece));
+    RETURN_IF_ERROR(state.read(entry.tensor, entry.array, first, piece));
     RETURN_IF_ERROR(take(piece));
   }
   return ok_status();
@@ -45,14 +46,15 @@ Status read_entry(Session& session, const StateFile::Entry& entry, std::vector<f
 }  // namespace
 
 Status write_state_file(Session& session, const StateFile& file) {
-  ASSIGN_OR_RETURN(const std::int64_t updates, session.updates_done());
+  SessionState state(session);
+  ASSIGN_OR_RETURN(const std::int64_t updates, state.updates_done());
   const weights::TensorSet set = set_of(file, updates);
   std::vector<float> buffer(kBufferElements);
   // One piece, and so one call for all of it.
   const weights::ReadElements read = [&](std::int64_t, std::int64_t,
                                          const weights::TakeElements& take) -> Status {
     for (const StateFile::Entry& entry : file.entries) {
-      RETURN_IF_ERROR(read_entry(session, entry, buffer, take));
+      RETURN_IF_ERROR(read_entry(state, entry, buffer, take));
     }
     return ok_status();
   };

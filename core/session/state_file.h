@@ -18,13 +18,13 @@ struct StateFile {
     std::string name;
     std::vector<std::int64_t> shape;
     std::size_t tensor = 0;  // of the session
-    std::size_t array = 0;   // Session::state_arrays()
+    std::size_t array = 0;   // SessionState::arrays()
   };
   std::vector<Entry> entries = {};
 };
 
 // The file, durable; its metadata are those of weights/optimizer_names.h. Takes a few buffers of
-// memory, whatever the size of the state. Errors: those of Session::read_state() and of the drive.
+// memory, whatever the size of the state. Errors: those of SessionState::read() and of the drive.
 Status write_state_file(Session& session, const StateFile& file);
 
 }  // namespace sluice::session

@@ -386,7 +386,8 @@ def saved_and_read(state_dict):
 @package_test
 def a_state_dict_refers_to_its_state(place):
     model = make_model()
-    optimizer = package.AdamW(groups_of(model, True), lr=2e-3, state=place / "one")
+    optimizer = package.AdamW(groups_of(model, True), lr=2e-3, state=place / "one",
+                              checkpoint="last")
     # What accelerate does before the first step.
     optimizer.load_state_dict(saved_and_read(optimizer.state_dict()))
     require(not (place / "one").exists(), "something was written before the first step")
@@ -404,7 +405,7 @@ def a_state_dict_refers_to_its_state(place):
     again = make_model()
     groups = groups_of(again, True)
     optimizer = package.AdamW(groups, lr=9, state=place / "one")
-    kept = {**kept, "sluice": {**kept["sluice"], "step": 7}}
+    kept = {**kept, "sluice": optimizer.state_dict()["sluice"]}
     optimizer.load_state_dict(kept)
     require_equal([group["lr"] for group in optimizer.param_groups], rates, "learning rates")
     require(optimizer.param_groups[0]["params"][0] is again.first.weight, "its parameters")
