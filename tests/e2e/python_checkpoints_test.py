@@ -4,7 +4,6 @@ them is gone on from, to the bit, also by a program that was killed at any insta
 
 import contextlib
 import json
-import os
 import pathlib
 import random
 import shutil
@@ -15,9 +14,10 @@ import time
 
 from python_package import (loss_of, make_model, on_drives, package, package_test, refusal,
                             require_same, torch, train, weights)
-from sluice_run import LIMIT_S, main, require, require_equal, sluice
+from sluice_run import (LIMIT_S, is_testing_all, main, require, require_equal, require_words,
+                        sluice)
 
-KILLS = 100 if os.environ.get("SLUICE_TEST_ALL") else 3
+KILLS = 100 if is_testing_all() else 3
 
 
 def resumed(folder, saved, **arguments):
@@ -37,11 +37,6 @@ def kept_steps(optimizer):
 
 def state_bytes(folder):
     return (folder / "state/dev0/state.slc").stat().st_size
-
-
-def require_words(text, words, what):
-    for word in words:
-        require(word in text, f"{what}: '{word}' is not in: {text}")
 
 
 @package_test

@@ -2,7 +2,9 @@
 """The state of an optimizer leaves as torch's own and comes back to the bit, in bounded memory; its
 digest, its copies and its knobs are at hand between two steps."""
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
 import zipfile
@@ -140,8 +142,10 @@ def what_cannot_be_taken_is_refused_by_name(place):
     refused(lambda s: s["param_groups"][0].update(amsgrad=True), ["amsgrad=True"])
     refused(lambda s: s["param_groups"][0].update(params=[0]), ["[1]"])
     refused(lambda s: s["state"][1].update(master_weight=torch.ones(40)), ["master_weight"])
-    model.last.bias.requires_grad_(True)
     saved = begun.state_dict()
+    small = on_drives(model, place / "small", lr=0.5, host_memory="1MiB")
+    require_words(refusal(small.load_state_dict, saved), ["host_memory"], "a state too large")
+    require_equal(small.param_groups[0]["lr"], 0.5, "the rate after a refused state dict")
     require_words(refusal(ours("SGD", model, place / "sgd").load_state_dict, saved),
                   ["exp_avg", "momentum_buffer"], "the state of another rule")
 
@@ -229,6 +233,29 @@ def knobs_turn_from_the_next_step_on(place):
     require("lr" not in optimizer.knobs, "a rate among the knobs")
     train(other, optimizer, 6, begin=3)
     require_equal(optimizer.digest(), plain.digest(), "all bits")
+    optimizer.close()
+    with contextlib.closing(sqlite3.connect(place / "run/run.db")) as database:
+        rows = database.execute('select * from knob_change').fetchall()
+    require_equal([row[-3:] for row in rows],
+                  [("2", "4", "program"), ("true", "false", "program")], "the record of changes")
+
+
+@package_test
+def a_state_dict_of_torchs_begins_anew_where_that_is_asked(place):
+    model, other = make_model(), make_model()
+    optimizer = on_drives(model, place / "run")
+    train(model, optimizer, 2)
+    optimizer.close()
+    begun = torchs("AdamW", other)
+    train(other, begun, 3)
+    again = on_drives(other, place / "run")
+    require_words(refusal(again.load_state_dict, begun.state_dict()), ["has begun", "run"],
+                  "another state in the folder")
+    again.close()
+    anew = on_drives(other, place / "run", fresh=True)
+    anew.load_state_dict(begun.state_dict())
+    train(other, anew, 4, begin=3)
+    require_equal(anew.steps_done, 1, "steps of the new state")
 
 
 @package_test
