@@ -29,7 +29,7 @@ Result<StepId> Session::Schedule::commit_step() {
 Result<StepId> Session::Schedule::keep(const std::string& keeper) {
   StepId id;
   RETURN_IF_ERROR(ask_between("keeping a step", [&]() -> Status {
-    ASSIGN_OR_RETURN(const state::CommitId kept, run_->state().keep(keeper, residual()));
+    ASSIGN_OR_RETURN(const state::CommitId kept, run_->state().keep(keeper, residual_of(*run_)));
     id = step_id(kept);
     return ok_status();
   }));

@@ -77,7 +77,10 @@ Status RunState::go_back(const std::function<Status(const state::StateStore::Opt
 
 Status RunState::check_found() const {
   const std::string& directory = plan_.config.files.state_directory;
-  RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
+  state::StateIdentity of_run = identity();
+  // Tensors have the name of their folder, and a folder may be moved, or be a copy.
+  if (plan_.is_of_tensors()) of_run.model_name = store_->identity().model_name;
+  RETURN_IF_ERROR(state::check_identity(of_run, store_->identity(), directory));
   const state::Geometry found = store_->layout().geometry();
   state::Geometry wanted = plan_.geometry;
   wanted.device_count = std::max(wanted.device_count, found.device_count);  // fewer can leave
@@ -207,18 +210,24 @@ Result<state::CommitId> RunState::keep(const std::string& keeper,
 
 Result<KeptSnapshot> RunState::save_snapshot(const offload::ResidualPlace& residual,
                                              const Stops& stops) {
+  const fs::path folder =
+      fs::path(plan_.config.files.output) / "snapshots" / fmt::format("step-{:06}", step());
+  return save_snapshot(folder.string(), residual, stops);
+}
+
+Result<KeptSnapshot> RunState::save_snapshot(const std::string& folder,
+                                             const offload::ResidualPlace& residual,
+                                             const Stops& stops) {
   KeptSnapshot kept;
-  kept.path =
-      (fs::path(plan_.config.files.output) / "snapshots" / fmt::format("step-{:06}", step()))
-          .string();
+  kept.path = folder;
   RETURN_IF_ERROR(make_folder(fs::path(kept.path).parent_path().string()));
-  const auto add = [&](const std::string& folder) -> Status {
+  const auto add = [&](const std::string& under_way) -> Status {
     state::StateStore::Options there = options();
-    there.directory = folder;
+    there.directory = under_way;
     if (history_) RETURN_IF_ERROR(history_->save(there));
     if (!plan_.options.has_feedback()) return ok_status();
-    return offload::save_residual((fs::path(folder) / offload::kResidualFileName).string(), step(),
-                                  residual);
+    return offload::save_residual((fs::path(under_way) / offload::kResidualFileName).string(),
+                                  step(), residual);
   };
   ASSIGN_OR_RETURN(kept.saved, state::save_snapshot(*store_,
                                                     {kept.path, plan_.config.storage.durability,

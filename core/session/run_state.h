@@ -78,6 +78,9 @@ class RunState {
   // The last commit as OUTPUT/snapshots/step-NNNNNN, with recipe and residual. On any error the run
   // is as it was.
   Result<KeptSnapshot> save_snapshot(const offload::ResidualPlace& residual, const Stops& stops);
+  // The same in another folder, which is not there yet.
+  Result<KeptSnapshot> save_snapshot(const std::string& folder,
+                                     const offload::ResidualPlace& residual, const Stops& stops);
 
  private:
   state::StateStore::Options options() const;

@@ -53,6 +53,13 @@ struct Tensor {
   std::string tied_to = {};
 };
 
+// A setting that may change between two steps.
+struct Knob {
+  std::string key;
+  std::string value;   // in force
+  std::string values;  // that it may have: "1 to 64", "host, csd"
+};
+
 struct StepRequest {
   std::optional<double> lr = {};  // none: that of the settings' schedule
   // In this step, one for each group; empty: those that the session was opened with.
@@ -95,6 +102,13 @@ class Session {
     // Fills `out` with the first values of a tensor, from element `first` on. Called by several
     // threads; the same values whenever it is asked.
     std::function<void(std::size_t tensor, std::int64_t first, std::span<float> out)> initial = {};
+    // The same for another array of a new state (SessionState::arrays()), counted from 1; empty:
+    // zeros.
+    std::function<void(std::size_t tensor, std::size_t array, std::int64_t first,
+                       std::span<float> out)>
+        initial_array = {};
+    // Updates that these arrays have seen: the first step of a new state is the one behind them.
+    std::int64_t initial_updates = 0;
     // "key=value" (docs/settings.md), with `platform` among them.
     std::vector<std::string> settings = {};
     // The state goes back to this step, which is kept, or the last one; what was committed after it
@@ -150,11 +164,19 @@ class Session {
   Status release(const StepId& id);
   Result<std::vector<KeptStep>> kept();
 
+  // Between two steps: changes knobs ("key=value") from the next one on, as `sluice set` does, all
+  // of them or none. ErrorCode::config: a setting that is no knob, or a value that cannot be, with
+  // what can.
+  Status set(const std::vector<std::string>& settings);
+  // At any time.
+  Result<std::vector<Knob>> knobs();
+
   // Commits, and ends the recording. Nothing else may be called after it.
   Status close();
 
  private:
   class Schedule;
+  friend class SessionState;  // core/session/session_state.h
   explicit Session(std::unique_ptr<Schedule> schedule);
 
   std::unique_ptr<Schedule> schedule_;

@@ -15,9 +15,11 @@
 #include "core/session/note_box.h"
 #include "core/session/open_run.h"
 #include "core/session/open_run_request.h"
+#include "core/session/program_change.h"
 #include "core/session/run_clock.h"
 #include "core/session/run_recording.h"
 #include "core/session/run_state.h"
+#include "core/session/session_plan.h"
 #include "core/session/session_settings.h"
 #include "core/session/step_decision.h"
 #include "storage/state/return_to.h"
@@ -29,6 +31,11 @@ optimizer::UpdateOptions with_rates(optimizer::UpdateOptions update, const Group
   update.lr = rates.lr.value_or(update.lr);
   update.weight_decay = rates.weight_decay.value_or(update.weight_decay);
   return update;
+}
+
+bool is_of_tensor(Note::Kind kind) {
+  return kind == Note::Kind::gradient || kind == Note::Kind::read || kind == Note::Kind::replace ||
+         kind == Note::Kind::wait;
 }
 
 }  // namespace
@@ -68,12 +75,20 @@ Status Session::Schedule::close() {
 }
 
 Status Session::Schedule::ask(Note note) {
-  const bool is_of_tensor = note.kind != Note::Kind::step && note.kind != Note::Kind::between;
-  if (is_of_tensor && note.tensor >= request_.tensors.size()) {
+  if (is_of_tensor(note.kind) && note.tensor >= request_.tensors.size()) {
     return make_error(ErrorCode::config, "tensor {}: the session has {}", note.tensor,
                       request_.tensors.size());
   }
   return notes_ != nullptr ? notes_->ask(note) : Status(session_is_over());
+}
+
+Status Session::Schedule::between(const char* what, const Work& work) {
+  return ask_between(what, [&] { return work(*run_); });
+}
+
+Status Session::Schedule::at_once(const Work& work) {
+  const std::function<Status()> on_run = [&] { return work(*run_); };
+  return ask({.kind = Note::Kind::look, .action = &on_run});
 }
 
 ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
@@ -113,9 +128,10 @@ Status Session::Schedule::open_all() {
   } else {
     state::TrainingPosition position;
     position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
+    position.optimizer_step = request_.initial_updates;
     const offload::FillInitial fill = [this](std::int32_t variable, std::int64_t first,
                                              std::span<float> out) {
-      if (variable == 0) tensors_.fill(first, out);
+      tensors_.fill(static_cast<std::size_t>(variable), first, out);
       return ok_status();
     };
     RETURN_IF_ERROR(run_->begin(recipe_, fill, position, {}));
@@ -137,15 +153,10 @@ Status Session::Schedule::open_all() {
 }
 
 Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
-  ASSIGN_OR_RETURN(settings::RunConfig config, config_of(request_));
-  RETURN_IF_ERROR(check_goes_with_session(config));
-  ASSIGN_OR_RETURN(tensors_, TensorTable::make(request_, config.offload.subgroup_elements));
-  config.offload.subgroup_elements = tensors_.subgroup_elements();
-  ASSIGN_OR_RETURN(const platform::Platform platform,
-                   platform::load_platform(config.files.platform));
-  recipe_ = recipe_of(config, tensors_, request_.groups);
   OpenRunRequest planned;
-  ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, tensors_.layout(), platform));
+  ASSIGN_OR_RETURN(planned.plan, run_plan_of(request_, tensors_));
+  const settings::RunConfig& config = planned.plan.config;
+  recipe_ = recipe_of(config, tensors_, request_.groups);
   const std::string& directory = config.files.state_directory;
   ASSIGN_OR_RETURN(start, start_of(directory));
   if (request_.begins_anew) start = StartFrom::new_state;
@@ -154,12 +165,7 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
     if (other) return other_origin_error(directory, *other);
   }
-  const std::int64_t frozen_bytes = tensors_.frozen_bytes(planned.plan.options.parameter_kind);
-  ASSIGN_OR_RETURN(planned.memory, plan_run_memory(planned.plan, [=](const plan::RunPlan&) {
-                     plan::ModelMemory memory;
-                     if (frozen_bytes > 0) memory.host.push_back({"frozen tensors", frozen_bytes});
-                     return memory;
-                   }));
+  ASSIGN_OR_RETURN(planned.memory, memory_of(planned.plan, tensors_));
   ASSIGN_OR_RETURN(recording_, RunRecording::prepare(config));
   planned.recorder = recording_->recorder();
   return planned;
@@ -214,11 +220,29 @@ Status Session::Schedule::take_steps() {
   }
 }
 
-// An action that cannot be done is no reason to end the session; a commit that fails is.
+// An action that cannot be done is no reason to end the session; a commit that fails is, and a
+// change of knobs that fails halfway.
 Status Session::Schedule::do_between(const Note& note) {
-  const Status committed = commit();
-  notes_->answer(note, committed.ok() ? (*note.action)() : committed);
-  return committed;
+  Status served = commit();
+  Status outcome = ok_status();
+  if (served.ok() && note.settings != nullptr) {
+    served = change_knobs(*note.settings, outcome);
+  } else if (served.ok()) {
+    outcome = (*note.action)();
+  }
+  notes_->answer(note, served.ok() ? outcome : served);
+  return served;
+}
+
+Status Session::Schedule::change_knobs(const std::vector<std::string>& settings, Status& outcome) {
+  ProgramChange change(settings);
+  hooks_.observers.push_back(&change);
+  hooks_.requests.push_back(&change);
+  Status served = knobs_->before_step(position_.step);
+  hooks_.observers.pop_back();
+  hooks_.requests.pop_back();
+  outcome = change.outcome();
+  return served;
 }
 
 // Or an action that is asked for before it. Answers all that comes before; none: the session is
@@ -253,7 +277,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
 Status Session::Schedule::between_steps() {
   if (live_ && live_->wants_snapshot()) {
     RETURN_IF_ERROR(commit());
-    const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual(), {});
+    const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual_of(*run_), {});
     for (RunObserver* observer : hooks_.observers) observer->on_snapshot(kept);
   }
   return knobs_->before_step(position_.step);
@@ -292,6 +316,8 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
       begin_step();
       return under_way_->gradients.spawn(take_gradient(note));
     }
+    case Note::Kind::look:
+      return notes_->answer(note, (*note.action)());
     case Note::Kind::between:  // within a step
       return notes_->answer(note, make_error(ErrorCode::config,
                                              "{} was asked for among the gradients of step {}; "
@@ -495,7 +521,7 @@ Status Session::Schedule::end(Status served) {
   const bool is_within_step = under_way_->has_begun;
   if (served.ok() && !is_within_step) {
     served = commit();
-    if (served.ok()) served = run_->state().keep_residual(residual());
+    if (served.ok()) served = run_->state().keep_residual(residual_of(*run_));
     if (served.ok()) served = run_->state().store().check_files();
   } else if (run_->has_offload()) {
     const Status drained = run_->runtime().run(run_->offload().drain());
@@ -507,11 +533,6 @@ Status Session::Schedule::end(Status served) {
   recording_->close();
   notes_->answer_rest(served);
   return served;
-}
-
-offload::ResidualPlace Session::Schedule::residual() {
-  return run_->plan().options.selects_on_host() ? run_->assembly().residual_in_memory()
-                                                : offload::ResidualPlace();
 }
 
 TimeNs Session::Schedule::now_ns() { return run_->runtime().now_ns(); }

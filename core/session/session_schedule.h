@@ -9,7 +9,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/runtime/operation.h"
 #include "core/runtime/task.h"
@@ -19,10 +21,6 @@
 #include "core/session/start_from.h"
 #include "core/session/tensor_table.h"
 #include "core/session/tunable.h"
-
-namespace sluice::offload {
-struct ResidualPlace;
-}
 
 namespace sluice::model {
 struct LayerGradient;
@@ -48,6 +46,11 @@ class Session::Schedule final : private Tunable {
 
   // Sends the note and waits for what comes of it.
   Status ask(Note note);
+  // Has the schedule's thread do it with the run: between two steps, behind a commit, or at once.
+  // `what` it is, for the error among gradients.
+  using Work = std::function<Status(OpenRun& run)>;
+  Status between(const char* what, const Work& work);
+  Status at_once(const Work& work);
   // core/session/kept_steps.cpp
   Result<StepId> commit_step();
   Result<StepId> keep(const std::string& keeper);
@@ -57,6 +60,8 @@ class Session::Schedule final : private Tunable {
   std::int64_t step() const { return step_.load(); }
   std::int64_t planned_memory_bytes() const;  // before the first gradient
   ParameterSpan parameters(std::size_t tensor) const;
+  const TensorTable& tensors() const { return tensors_; }
+  const Request& request() const { return request_; }
 
  private:
   struct Step;
@@ -76,6 +81,7 @@ class Session::Schedule final : private Tunable {
   Result<std::optional<Note>> first_gradient();
   runtime::Task<Status> take_until_gradient(std::optional<Note>& first);
   Status do_between(const Note& note);
+  Status change_knobs(const std::vector<std::string>& settings, Status& outcome);
   Status between_steps();
   runtime::Task<Status> collect(Note first, std::optional<Note>& asked);
   void take_note(const Note& note, std::optional<Note>& asked);
@@ -94,8 +100,6 @@ class Session::Schedule final : private Tunable {
   Status take_step(const Note& note);
 
   Status end(Status served);
-  offload::ResidualPlace residual();
-
   plan::LivePlan live_plan() const override;
   TimeNs now_ns() override;
   Status commit() override;

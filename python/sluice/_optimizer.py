@@ -13,8 +13,10 @@ from sluice._folders import Folders
 from sluice._ranks import check_reduced, ranks_now
 from sluice._reference import REFERENCE, check_groups, check_reference, kept_id
 from sluice._settings import checked, with_machine
+from sluice._state_calls import StateCalls
 from sluice._stream import Stream, leaves_memory, when_made
 from sluice._tensors import precision_of, trained_tensors, without_repeats
+from sluice._torch_state import begun_by, group_values, torch_name
 
 GROUP_IDENTITY = ("params", "param_names")
 
@@ -23,7 +25,7 @@ def say(text):
     print(f"sluice: {text}", file=sys.stderr, flush=True)
 
 
-class OnDrives(torch.optim.Optimizer):
+class OnDrives(StateCalls, torch.optim.Optimizer):
     """An optimizer of torch's with its state in `state`: a folder, or one for each drive.
     `platform`: a platform file of the machine; without it the folders are plain drives, and the
     processor updates. `gradients`: "offload" (they leave memory during backward, and a handle
@@ -34,12 +36,14 @@ class OnDrives(torch.optim.Optimizer):
     that no checkpoint's folder is known for. All else is a setting, as `sluice train --settings`
     lists them.
 
-    `RULE` is the setting `optimizer`; `fixed_settings(group)` are the settings that follow from a
+    `RULE` is the setting `optimizer`, and `ARRAYS` are those of its state behind the master
+    weights; `fixed_settings(group)` are the settings that follow from a
     group, and are the same for all groups and steps.
 
     Thread contract: that of torch's optimizers, one thread at a time."""
 
     RULE = ""
+    ARRAYS = ()
 
     @staticmethod
     def fixed_settings(group):
@@ -68,7 +72,11 @@ class OnDrives(torch.optim.Optimizer):
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
         # A new state begins with the parameters as they are at the first gradient.
-        if any(self._ranks.agreed(self._goes_on)):
+        found = self._ranks.agreed(self._goes_on)
+        if any(found) and not all(found):
+            raise Error(f"rank {found.index(False)} has no state, and others have; give it back "
+                        f"its folder, or begin anew (fresh=True)")
+        if any(found):
             self._open()
 
     # What a program calls ------------------------------------------------------------------------
@@ -130,19 +138,15 @@ class OnDrives(torch.optim.Optimizer):
 
     def load_state_dict(self, state_dict):
         """Groups as they were; the state goes back to the step that is meant, where it is another,
-        and the parameters with it."""
+        and the parameters with it. A state dict of torch's optimizer of the name begins a new
+        state, with the parameters as they are."""
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
-        def wanted():
-            step = self._wanted_step(state_dict.get(REFERENCE))
-            check_groups(state_dict["param_groups"], self.param_groups)
-            return step
-        steps = self._ranks.agreed(wanted)
-        if not all(is_there for _, is_there in steps):
-            self._go_back(self._wanted_step(state_dict[REFERENCE])[0])
-        for group, saved in zip(self.param_groups, state_dict["param_groups"]):
-            group.update({k: v for k, v in saved.items() if k not in GROUP_IDENTITY})
+        if REFERENCE in state_dict:
+            self._go_on_from(state_dict)
+        else:
+            self._begin_with(state_dict)
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
@@ -213,6 +217,42 @@ class OnDrives(torch.optim.Optimizer):
             return (found["step"], found["version"]), True
         return kept_id(saved, self._session.kept(), found), False
 
+    def _take_groups(self, saved):
+        for group, values in zip(self.param_groups, saved):
+            group.update({k: v for k, v in values.items() if k not in GROUP_IDENTITY})
+
+    def _go_on_from(self, state_dict):
+        def wanted():
+            step = self._wanted_step(state_dict[REFERENCE])
+            check_groups(state_dict["param_groups"], self.param_groups)
+            return step
+        steps = self._ranks.agreed(wanted)
+        if not all(is_there for _, is_there in steps):
+            self._go_back(self._wanted_step(state_dict[REFERENCE])[0])
+        self._take_groups(state_dict["param_groups"])
+
+    def _begin_with(self, state_dict):
+        """A state dict of torch's."""
+        self._ranks.check_alone("a state dict of torch's")
+        if self._is_begun() or self._goes_on():
+            raise Error(f"this is the state dict of torch's optimizer, and a state has begun in "
+                        f"{self._folders.run}; load it into an optimizer with another folder as "
+                        "state=, before its first step")
+        check_groups(state_dict["param_groups"], self.param_groups)
+        groups = [group_values(group) for group in state_dict["param_groups"]]
+        for number, group in enumerate(groups):
+            check_rates(group, f"group {number} of the state dict")
+        begun = begun_by(state_dict, trained_tensors(self.param_groups), self.param_groups,
+                         [torch_name(name) for name in self.ARRAYS], self.RULE)
+        before = [dict(group) for group in self.param_groups]
+        self._take_groups(groups)
+        try:
+            if begun is not None:
+                self._open(begun=begun)
+        except Error:
+            self._take_groups(before)
+            raise
+
     def _begin_step(self):
         """Before the first gradient of a step is sent."""
         if not self._stream.has_begun():
@@ -259,12 +299,13 @@ class OnDrives(torch.optim.Optimizer):
         self._stream.taken(self._session.step)
         self._take_parameters()
 
-    def _open(self, kept=None):
-        """`kept`: the step that it goes back to, and its version."""
+    def _open(self, kept=None, begun=None):
+        """`kept`: the step that it goes back to, and its version. `begun`: what a new state begins
+        with; else with the parameters and zeros."""
         if "host_memory" in self._settings:  # somebody counts
             _core.give_freed_memory_back()
         goes_on = self._goes_on()
-        steps = self._ranks.agreed(lambda: self._open_session(kept))
+        steps = self._ranks.agreed(lambda: self._open_session(kept, begun))
         if min(steps) < max(steps):  # some were killed before they had committed the last one
             self._ranks.agreed(lambda: self._step_back(min(steps)))
         self._ids = self._ranks.agreed(self._id_for_others)
@@ -275,21 +316,21 @@ class OnDrives(torch.optim.Optimizer):
         for tensor in self._all:
             tensor.note_values()  # a new state's are the program's, which backward may still need
 
-    def _open_session(self, kept):
+    def _open_session(self, kept=None, begun=None):
         self._all = trained_tensors(self.param_groups)
         self._owners = self._ranks.owners(self._all)
         self._tensors = [tensor for tensor, owner in zip(self._all, self._owners)
                          if self._ranks.is_own(owner)]
-        settings = with_machine(self._settings, self._platform, self._folders)
         self._fixed = self.fixed_settings(self.param_groups[0])
-        settings |= {"optimizer": self.RULE, "precision": precision_of(self._all),
-                     "max_grad_norm": "0"} | self._fixed
         self._folders.link_drives()
-        values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
-                  for t in self._tensors]
+        masters = begun.masters if begun else {}
+        values = [(t.name, list(t.shape), t.group,
+                   masters.get(number, t.parameter.detach().contiguous()))
+                  for number, t in enumerate(self._tensors)]
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
-                                      [f"{key}={value}" for key, value in settings.items()],
-                                      kept, self._begins_anew)
+                                      self._session_settings(self._all),
+                                      begun.arrays if begun else [],
+                                      begun.updates if begun else 0, kept, self._begins_anew)
         self._begins_anew = False
         self._stream = Stream(self._session, self._tensors)
         self._checkpoints = Checkpoints(self._session, *self._keeps)
@@ -302,6 +343,12 @@ class OnDrives(torch.optim.Optimizer):
         if self._session.step > step:
             self._let_go().close()
             self._open_session((step, ""))
+
+    def _session_settings(self, tensors):
+        settings = with_machine(self._settings, self._platform, self._folders) | {
+            "optimizer": self.RULE, "precision": precision_of(tensors), "max_grad_norm": "0"}
+        settings |= self.fixed_settings(self.param_groups[0])
+        return [f"{key}={value}" for key, value in settings.items()]
 
     def _tell(self, goes_on):
         count = sum(tensor.parameter.numel() for tensor in self._tensors)

@@ -27,8 +27,11 @@ class Alone:
     def is_own(self, owner):
         return True
 
+    def check_alone(self, what):
+        pass
+
     def own_reference(self, saved):
-        if saved is not None and len(saved["ranks"]) > 1:
+        if len(saved["ranks"]) > 1:
             raise Error(f"the state dict is of {len(saved['ranks'])} ranks, and there is one now")
         return saved
 
@@ -71,9 +74,13 @@ class Ranks:
     def is_own(self, owner):
         return owner == self.rank
 
+    def check_alone(self, what):
+        raise Error(f"{what}: each of {self.count} ranks has a share of the state, and this is of "
+                    "a whole one")
+
     def own_reference(self, saved):
         """A state dict may be that of another rank: Trainer saves the first one's."""
-        if saved is None or saved["step"] == 0:
+        if saved["step"] == 0:
             return saved
         if len(saved["ranks"]) != self.count:
             raise Error(f"the state dict is of {len(saved['ranks'])} ranks, and there are "

@@ -9,9 +9,6 @@ REFERENCE = "sluice"  # its key
 def check_reference(saved, found):
     """`saved`: of the state dict; `found`: of the optimizer, whose `state` is empty before its
     state is opened. True: the step is the one that it is at."""
-    if saved is None:
-        raise Error("this is the state dict of another optimizer; that of sluice.AdamW refers to a "
-                    "state on drives")
     if not found["state"]:
         if saved["step"] == 0:
             return True
