@@ -19,6 +19,7 @@
 
 #include "base/float16.h"
 #include "core/session/session.h"
+#include "python/machine.h"
 
 namespace nb = nanobind;
 
@@ -236,6 +237,7 @@ NB_MODULE(_core, module) {
   nb::object error = nb::module_::import_("sluice._error").attr("Error");
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
+  sluice::python::add_machine(module);
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
