@@ -1,6 +1,7 @@
 """`python -m sluice`: what the package says about itself."""
 
 import argparse
+import os
 import sys
 
 from sluice import _doctor
@@ -28,7 +29,11 @@ def main():
                     "there. Exit code: 0 the package can work; 1 something says 'no'.")
     doctor.add_argument("folders", nargs="*", default=["."], metavar="FOLDER",
                         help="where the state is to lie (default: here)")
-    return _doctor.examine(parser.parse_args().folders)
+    try:
+        return _doctor.examine(parser.parse_args().folders)
+    except BrokenPipeError:  # somebody has read enough (`| head`)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What this machine has, and what the package can do with it. Each line is found out by trying."""
 
-import ctypes
 import ctypes.util
+import importlib
 import os
 import pathlib
 import platform
@@ -76,12 +76,12 @@ def size_text(count):
 
 def loaded_module():
     try:
-        from sluice import _core
+        core = importlib.import_module("sluice._core")
     except ImportError as error:
         print("sluice")
         return None, [(NO, "module", f"{error}: {remedy_for_module(str(error))}")]
-    print(f"sluice {_core.version}, Python {platform.python_version()}, {' '.join(libc())}")
-    return _core, [(OK, "module", _core.__file__)]
+    print(f"sluice {core.version}, Python {platform.python_version()}, {' '.join(libc())}")
+    return core, [(OK, "module", core.__file__)]
 
 
 def libc():
@@ -134,7 +134,7 @@ def torch_device(torch):
 def processor_findings(core):
     best, *others = core.vector_instructions()
     rest = f" (also has {', '.join(others)})" if others else ""
-    yield OK, "vector instructions", f"{best}{rest}"
+    yield OK, "instructions", f"{best}{rest}"
 
 
 def limit_findings(core):
@@ -198,11 +198,10 @@ def program_line(name, arguments):
                               errors="replace", timeout=WINDOW_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         return WARN, name, f"{error}"
-    said = " ".join((done.stdout + done.stderr).split())
-    if "error while loading shared libraries" in said:
-        said += " (Debian: libgl1)" if "libGL" in said else ""
+    said = " ".join((done.stdout or done.stderr).split())
     if done.returncode != 0:
-        return WARN, name, said
+        remedy = ": Debian has it in libgl1" if "libGL.so.1: cannot open" in said else ""
+        return WARN, name, said + remedy
     if found is None:
         return (WARN, name, f"{said}; it is not on PATH: add the folder of this Python's "
                             "programs to it")
