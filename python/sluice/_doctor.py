@@ -78,9 +78,9 @@ def loaded_module():
     try:
         core = importlib.import_module("sluice._core")
     except ImportError as error:
-        print("sluice")
+        print("Sluice")
         return None, [(NO, "module", f"{error}: {remedy_for_module(str(error))}")]
-    print(f"sluice {core.version}, Python {platform.python_version()}, {' '.join(libc())}")
+    print(f"Sluice {core.version}, Python {platform.python_version()}, {' '.join(libc())}")
     return core, [(OK, "module", core.__file__)]
 
 

@@ -43,7 +43,7 @@ def the_doctor_says_line_by_line_what_is_there(place):
     done = doctor(folder)
     require_equal(done.returncode, 0, f"exit code ({done.stdout} {done.stderr})")
     require_words(done.stdout, [
-        "sluice 0.", "ok module", "_core", "ok torch", "ok instructions", "processors",
+        "Sluice 0.", "ok module", "_core", "ok torch", "ok instructions", "processors",
         "memory", "open files", "io_uring", "NVIDIA driver", "XRT", "sluice-gui",
         f"{folder}:", "file system", "room for the state of", "O_DIRECT", "64 MiB written at",
         "read at"], "doctor")
