@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -29,6 +30,7 @@ namespace {
 using session::GroupRates;
 using session::Session;
 using session::StepDone;
+using session::StepId;
 
 // Leaves C++ as the exception class that the package names (sluice.Error).
 struct Raised {
@@ -83,6 +85,8 @@ using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Gradient = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using Room = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Parameters = nb::ndarray<nb::array_api>;
+// Step and version.
+using PythonStep = std::pair<std::int64_t, std::string>;
 // Name, shape, group, first values.
 using PythonTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t, Values>;
 
@@ -114,12 +118,15 @@ void give_freed_memory_back() {
 class OpenSession {
  public:
   OpenSession(const std::string& folder, const std::vector<PythonTensor>& tensors,
-              std::size_t groups, const std::vector<std::string>& settings)
+              std::size_t groups, const std::vector<std::string>& settings,
+              const std::optional<PythonStep>& from, bool begins_anew)
       : has_16_bits_(has_16_bit_parameters(settings)) {
     Session::Request request;
     request.folder = folder;
     request.settings = settings;
     request.groups.resize(groups);
+    request.begins_anew = begins_anew;
+    if (from) request.from = StepId{from->first, from->second};
     for (const auto& [name, shape, group, values] : tensors) {
       check_values(name, values);
       request.tensors.push_back({name, shape, group});
@@ -183,10 +190,32 @@ class OpenSession {
                         : as_array(session_->parameters_fp32(tensor), owner, kFp32);
   }
 
-  void make_durable() {
+  PythonStep make_durable() {
     check_process();
     const nb::gil_scoped_release others_run;
-    value_or_raise(session_->commit());
+    return step_of(value_or_raise(session_->commit()));
+  }
+
+  PythonStep keep(const std::string& keeper) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return step_of(value_or_raise(session_->keep(keeper)));
+  }
+
+  void release(std::int64_t step, const std::string& version) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->release({step, version}));
+  }
+
+  std::vector<std::tuple<std::int64_t, std::string, std::string>> kept() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    std::vector<std::tuple<std::int64_t, std::string, std::string>> found;
+    for (const session::KeptStep& step : value_or_raise(session_->kept())) {
+      found.emplace_back(step.id.step, step.id.version, step.keeper);
+    }
+    return found;
   }
 
   void close() {
@@ -196,6 +225,8 @@ class OpenSession {
   }
 
  private:
+  static PythonStep step_of(const StepId& id) { return {id.step, id.version}; }
+
   // The package asks for one of two precisions: bf16, or fp32.
   static bool has_16_bit_parameters(const std::vector<std::string>& settings) {
     return std::ranges::find(settings, "precision=bf16") != settings.end();
@@ -241,8 +272,10 @@ NB_MODULE(_core, module) {
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
-                    std::size_t, const std::vector<std::string>&>(),
-           nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"))
+                    std::size_t, const std::vector<std::string>&,
+                    const std::optional<sluice::python::PythonStep>&, bool>(),
+           nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"),
+           nb::arg("origin"), nb::arg("begins_anew"))
       .def_prop_ro("step", &OpenSession::step)
       .def_prop_ro("planned_memory_bytes", &OpenSession::planned_memory_bytes)
       .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())
@@ -255,5 +288,8 @@ NB_MODULE(_core, module) {
              return nb::cast<OpenSession&>(self).parameters(self, tensor);
            })
       .def("make_durable", &OpenSession::make_durable)
+      .def("keep", &OpenSession::keep, nb::arg("keeper"))
+      .def("release", &OpenSession::release, nb::arg("step"), nb::arg("version"))
+      .def("kept", &OpenSession::kept)
       .def("close", &OpenSession::close);
 }

@@ -4,6 +4,7 @@
 //
 // Thread contract: ask() and close() from any thread; the rest on the schedule's thread.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,13 +29,15 @@ class Ticket {
 };
 
 struct Note {
-  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, commit };
+  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, between };
   Kind kind = Kind::gradient;
   std::size_t tensor = 0;
   std::span<const float> gradient = {};
   std::span<float> into = {};  // of Kind::read
   const StepRequest* step = nullptr;
   StepDone* done = nullptr;
+  const std::function<Status()>* action = nullptr;  // of Kind::between
+  const char* what = nullptr;                       // it is, for messages
   Ticket* ticket = nullptr;
 };
 

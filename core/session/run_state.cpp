@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/knob_change.h"
+#include "storage/state/replacement.h"
 
 namespace sluice::session {
 namespace {
@@ -48,7 +49,14 @@ state::StateStore::Options RunState::options() const {
           plan_.config.storage.caching};
 }
 
-Status RunState::create() {
+Status RunState::remove() const {
+  const auto found = state::StateStore::open(options());  // locked, until it is gone
+  if (!found.ok() && found.error().code() == ErrorCode::busy) return found.error();
+  return state::remove_state(options());
+}
+
+Status RunState::create(bool anew) {
+  if (anew) RETURN_IF_ERROR(remove());
   RETURN_IF_ERROR(make_folder(options().directory));
   ASSIGN_OR_RETURN(
       store_, state::StateStore::create(options(), identity(), plan_.geometry, plan_.device_map));
@@ -61,10 +69,9 @@ Status RunState::open(bool moved) {
   return ok_status();
 }
 
-Status RunState::return_to(std::int64_t step) {
-  if (step == this->step()) return ok_status();
+Status RunState::go_back(const std::function<Status(const state::StateStore::Options&)>& how) {
   store_.reset();
-  RETURN_IF_ERROR(state::StateStore::return_to(options(), step));
+  RETURN_IF_ERROR(how(options()));
   return open(false);
 }
 
@@ -167,7 +174,12 @@ Status RunState::load_residual(const offload::ResidualPlace& residual,
         "through with the same ranks",
         drops_residual_of, step()));
   }
-  ASSIGN_OR_RETURN(const bool loaded, offload::load_residual(residual_path(), step(), residual));
+  // A kept step has its own. The other file may be of a run that went on from there, or that came
+  // to a step of the same number in another way.
+  const std::string kept = kept_residual_path(state::last_commit_of(*store_));
+  std::error_code ignored;
+  const std::string& path = fs::exists(kept, ignored) ? kept : residual_path();
+  ASSIGN_OR_RETURN(const bool loaded, offload::load_residual(path, step(), residual));
   if (!loaded) {
     log_warning(fmt::format(
         "there is no residual of step {} (the run was killed): error feedback begins with zeros, "
@@ -176,6 +188,21 @@ Status RunState::load_residual(const offload::ResidualPlace& residual,
   }
   std::error_code error;
   return fs::exists(residual_path(), error) ? ok_status() : mark_residual_gone();
+}
+
+std::string RunState::kept_residual_path(const state::CommitId& id) const {
+  return state::path_beside_kept(options().directory, id, ".residual.slc");
+}
+
+// The residual first: a commit that is kept has it.
+Result<state::CommitId> RunState::keep(const std::string& keeper,
+                                       const offload::ResidualPlace& residual) {
+  if (plan_.options.has_feedback()) {
+    const std::string path = kept_residual_path(state::last_commit_of(*store_));
+    RETURN_IF_ERROR(make_folder_of(path));
+    RETURN_IF_ERROR(offload::save_residual(path, step(), residual));
+  }
+  return store_->keep(keeper);
 }
 
 Result<KeptSnapshot> RunState::save_snapshot(const offload::ResidualPlace& residual,

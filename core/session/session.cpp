@@ -56,7 +56,10 @@ Result<StepDone> Session::take_step(const StepRequest& request) {
   return done;
 }
 
-Status Session::commit() { return schedule_->ask({.kind = Note::Kind::commit}); }
+Result<StepId> Session::commit() { return schedule_->commit_step(); }
+Result<StepId> Session::keep(const std::string& keeper) { return schedule_->keep(keeper); }
+Status Session::release(const StepId& id) { return schedule_->release(id); }
+Result<std::vector<KeptStep>> Session::kept() { return schedule_->kept(); }
 
 Status Session::close() { return schedule_->close(); }
 

@@ -72,6 +72,18 @@ struct StepDone {
   bool is_stopping = false;  // somebody asked the run to stop (`sluice stop`)
 };
 
+// A committed step. Two runs that went on from one step in different ways have two versions of a
+// later one.
+struct StepId {
+  std::int64_t step = 0;
+  std::string version;
+};
+
+struct KeptStep {
+  StepId id;
+  std::string keeper;  // a path, or what its owner calls itself; may be empty
+};
+
 class Session {
  public:
   struct Request {
@@ -85,6 +97,11 @@ class Session {
     std::function<void(std::size_t tensor, std::int64_t first, std::span<float> out)> initial = {};
     // "key=value" (docs/settings.md), with `platform` among them.
     std::vector<std::string> settings = {};
+    // The state goes back to this step, which is kept, or the last one; what was committed after it
+    // and is not kept is lost. None: it goes on from its last commit.
+    std::optional<StepId> from = {};
+    // A state that the folder has is removed, with the steps that it keeps.
+    bool begins_anew = false;
   };
   // Goes on with the state in the folder, or makes one. Errors: those of settings, memory plan and
   // state, as `sluice train` has them.
@@ -120,9 +137,17 @@ class Session {
   // commit stands.
   Result<StepDone> take_step(const StepRequest& request = {});
 
-  // Between two steps: returns once the last one is durable, whatever `commit_every` says. Errors:
-  // ErrorCode::config where a gradient of the step to come has been sent; those of the drives.
-  Status commit();
+  // Between two steps: returns once the last one is durable, whatever `commit_every` says. Errors,
+  // of the three calls below as well: ErrorCode::config where a gradient of the step to come has
+  // been sent; those of the drives.
+  Result<StepId> commit();
+  // The last step, committed, is kept until it is released: Request::from finds it, however many
+  // steps have followed. It takes room on the drives, as much as one version of the state, and no
+  // copy. Again: it has another keeper. Errors: ErrorCode::no_space, and nothing is kept.
+  Result<StepId> keep(const std::string& keeper);
+  // Errors: ErrorCode::not_found for a step that is not kept.
+  Status release(const StepId& id);
+  Result<std::vector<KeptStep>> kept();
 
   // Commits, and ends the recording. Nothing else may be called after it.
   Status close();

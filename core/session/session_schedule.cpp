@@ -20,6 +20,7 @@
 #include "core/session/run_state.h"
 #include "core/session/session_settings.h"
 #include "core/session/step_decision.h"
+#include "storage/state/return_to.h"
 
 namespace sluice::session {
 namespace {
@@ -67,7 +68,7 @@ Status Session::Schedule::close() {
 }
 
 Status Session::Schedule::ask(Note note) {
-  const bool is_of_tensor = note.kind != Note::Kind::step && note.kind != Note::Kind::commit;
+  const bool is_of_tensor = note.kind != Note::Kind::step && note.kind != Note::Kind::between;
   if (is_of_tensor && note.tensor >= request_.tensors.size()) {
     return make_error(ErrorCode::config, "tensor {}: the session has {}", note.tensor,
                       request_.tensors.size());
@@ -147,6 +148,7 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
   ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, tensors_.layout(), platform));
   const std::string& directory = config.files.state_directory;
   ASSIGN_OR_RETURN(start, start_of(directory));
+  if (request_.begins_anew) start = StartFrom::new_state;
   if (start == StartFrom::last_commit) {
     ASSIGN_OR_RETURN(planned.history, RecipeHistory::load(directory));
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
@@ -166,9 +168,19 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
 Status Session::Schedule::open_state(StartFrom start) {
   RETURN_IF_ERROR(make_folder(run_->plan().config.files.output));
   RunState& state = run_->state();
-  if (start == StartFrom::new_state) return state.create();
+  if (start == StartFrom::new_state) {
+    if (!request_.from) return state.create(request_.begins_anew);
+    return make_error(ErrorCode::not_found,
+                      "{}: there is no state whose step {} could be gone on from",
+                      run_->plan().config.files.state_directory, request_.from->step);
+  }
   RETURN_IF_ERROR(state.open(false));
   RETURN_IF_ERROR(state.check_found());
+  if (request_.from) {
+    const state::CommitId id{request_.from->step, request_.from->version};
+    RETURN_IF_ERROR(
+        state.go_back([&id](const auto& options) { return state::return_to_kept(options, id); }));
+  }
   return state.take_over(recipe_);
 }
 
@@ -185,10 +197,8 @@ Status Session::Schedule::take_steps() {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<Note> first, first_gradient());
     if (!first) return ok_status();
-    if (first->kind == Note::Kind::commit) {
-      const Status committed = commit();
-      notes_->answer(*first, committed);
-      RETURN_IF_ERROR(committed);
+    if (first->kind == Note::Kind::between) {
+      RETURN_IF_ERROR(do_between(*first));
       continue;
     }
     // As late as can be: what was asked while the program computed counts for this step.
@@ -202,7 +212,14 @@ Status Session::Schedule::take_steps() {
   }
 }
 
-// Or a commit that is asked for before it. Answers all that comes before; none: the session is
+// An action that cannot be done is no reason to end the session; a commit that fails is.
+Status Session::Schedule::do_between(const Note& note) {
+  const Status committed = commit();
+  notes_->answer(note, committed.ok() ? (*note.action)() : committed);
+  return committed;
+}
+
+// Or an action that is asked for before it. Answers all that comes before; none: the session is
 // closed.
 Result<std::optional<Note>> Session::Schedule::first_gradient() {
   std::optional<Note> first;
@@ -218,7 +235,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
     CO_RETURN_IF_ERROR(next);
     if (!*next) break;
     const bool is_gradient = (*next)->kind == Note::Kind::gradient && check_gradient(**next).ok();
-    if (is_gradient || (*next)->kind == Note::Kind::commit) {
+    if (is_gradient || (*next)->kind == Note::Kind::between) {
       first = **next;
     } else {
       take_note(**next, too_early);
@@ -273,12 +290,11 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
       begin_step();
       return under_way_->gradients.spawn(take_gradient(note));
     }
-    case Note::Kind::commit:  // within a step
-      return notes_->answer(
-          note, make_error(ErrorCode::config,
-                           "a commit was asked for among the gradients of step {}; ask for it "
-                           "before the first of them",
-                           position_.step + 1));
+    case Note::Kind::between:  // within a step
+      return notes_->answer(note, make_error(ErrorCode::config,
+                                             "{} was asked for among the gradients of step {}; "
+                                             "ask for it before the first of them",
+                                             note.what, position_.step + 1));
     case Note::Kind::step: {
       const Status good = check_step(note);
       if (!good.ok()) return notes_->answer(note, good);

@@ -2,10 +2,11 @@
 // The thread that a session's schedule stays in: it takes the program's notes, moves its gradients
 // down, updates, and lets others change the run between two steps.
 //
-// Thread contract: open(), ask(), close(), step() and parameters() from the program's threads;
-// everything private is the schedule's thread's.
+// Thread contract: all that is public from the program's threads; everything private is the
+// schedule's thread's, but for ask_between().
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -47,6 +48,11 @@ class Session::Schedule final : private Tunable {
 
   // Sends the note and waits for what comes of it.
   Status ask(Note note);
+  // core/session/kept_steps.cpp
+  Result<StepId> commit_step();
+  Result<StepId> keep(const std::string& keeper);
+  Status release(const StepId& id);
+  Result<std::vector<KeptStep>> kept();
   Status close();
   std::int64_t step() const { return step_.load(); }
   std::int64_t planned_memory_bytes() const;  // before the first gradient
@@ -57,6 +63,9 @@ class Session::Schedule final : private Tunable {
 
   explicit Schedule(const Request& request);
 
+  // Has the schedule's thread do it between two steps, behind a commit, and waits. `what`: for the
+  // error that it comes among the gradients of a step.
+  Status ask_between(const char* what, const std::function<Status()>& action);
   void run(Ticket& opened);
   Status open_all();
   Result<OpenRunRequest> plan_all(StartFrom& start);
@@ -66,6 +75,7 @@ class Session::Schedule final : private Tunable {
   Status take_steps();
   Result<std::optional<Note>> first_gradient();
   runtime::Task<Status> take_until_gradient(std::optional<Note>& first);
+  Status do_between(const Note& note);
   Status between_steps();
   runtime::Task<Status> collect(Note first, std::optional<Note>& asked);
   void take_note(const Note& note, std::optional<Note>& asked);

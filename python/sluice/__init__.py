@@ -14,10 +14,11 @@ from sluice._error import Error
 # a name of it is first asked for.
 _MODULES = {"AdamW": "_rules", "Adagrad": "_rules", "SGD": "_rules",
             "attach": "_trainer", "for_trainer": "_trainer",
+            "last_checkpoint": "_trainer",
             "from_deepspeed": "_deepspeed"}
 
 __all__ = ["Adagrad", "AdamW", "Error", "SGD", "attach", "for_trainer",
-           "from_deepspeed"]
+           "from_deepspeed", "last_checkpoint"]
 
 
 def __getattr__(name):

@@ -7,9 +7,10 @@ import weakref
 import torch
 
 from sluice import _core
+from sluice._checkpoints import KEEP_BY_DEFAULT, Checkpoints, checked_mode
 from sluice._error import Error
 from sluice._folders import Folders
-from sluice._reference import REFERENCE, check_groups, check_reference
+from sluice._reference import REFERENCE, check_groups, check_reference, kept_id
 from sluice._settings import checked, with_machine
 from sluice._stream import Stream, leaves_memory, when_made
 from sluice._tensors import precision_of, trained_tensors, without_repeats
@@ -26,7 +27,11 @@ class OnDrives(torch.optim.Optimizer):
     `platform`: a platform file of the machine; without it the folders are plain drives, and the
     processor updates. `gradients`: "offload" (they leave memory during backward, and a handle
     stands for each) or "keep" (they stay until step()); left out: "offload", unless they are
-    compressed. All else is a setting, as `sluice train --settings` lists them.
+    compressed. `fresh`: a state that the folder has is removed when this one begins, with the steps
+    that it keeps. `checkpoint`: "pin" (a step that a state dict names is kept, and gone back to by
+    load_state_dict()) or "last" (only the last one is there); `keep_checkpoints`: how many of those
+    that no checkpoint's folder is known for. All else is a setting, as `sluice train --settings`
+    lists them.
 
     `RULE` is the setting `optimizer`; `fixed_settings(group)` are the settings that follow from a
     group, and are the same for all groups and steps.
@@ -39,21 +44,26 @@ class OnDrives(torch.optim.Optimizer):
     def fixed_settings(group):
         raise NotImplementedError
 
-    def __init__(self, params, defaults, *, state, platform=None, gradients=None, **settings):
+    def __init__(self, params, defaults, *, state, platform=None, gradients=None, fresh=False,
+                 checkpoint="pin", keep_checkpoints=KEEP_BY_DEFAULT, **settings):
         self._session = None  # before the first step of a new state, and after close()
         self._closed_at = None  # the step
         self._tensors = []
         self._stream = None
+        self._checkpoints = None
+        checked_mode(checkpoint, keep_checkpoints)
+        self._keeps = (checkpoint, keep_checkpoints)
         self._grad_norm = math.nan  # of the last step, before its rates
         self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
         self._folders = Folders(state)
         self._settings = checked(settings, self._folders)
         self._platform = platform
         self._leaves = leaves_memory(gradients, self._settings)
+        self._begins_anew = fresh
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
         # A new state begins with the parameters as they are at the first gradient.
-        if self._folders.has_state():
+        if self._goes_on():
             self._open()
 
     # What a program calls ------------------------------------------------------------------------
@@ -87,6 +97,7 @@ class OnDrives(torch.optim.Optimizer):
             return  # step() says so
         if self._session is None:
             self._open()
+        self._begin_step()
         self._stream.leave(parameter)
 
     @torch.no_grad()
@@ -108,18 +119,21 @@ class OnDrives(torch.optim.Optimizer):
 
     def state_dict(self):
         """Of the groups what torch has; of the state which one it is, and its step, which is
-        durable then, unless gradients of the next one have left memory already."""
-        if self._session is not None and not self._stream.has_begun():
-            self._session.make_durable()
+        durable then, and kept. Where gradients of the next one have left memory already, it is not,
+        and the state dict counts only as long as it is the last."""
         return super().state_dict() | {REFERENCE: self._reference()}
 
     def load_state_dict(self, state_dict):
-        """Groups as they were; the state has to be the one that is meant already."""
+        """Groups as they were; the state goes back to the step that is meant, where it is another,
+        and the parameters with it."""
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
-        check_reference(state_dict.get(REFERENCE), self._reference())
+        saved, found = state_dict.get(REFERENCE), self._reference()
+        is_there = check_reference(saved, found)
         check_groups(state_dict["param_groups"], self.param_groups)
+        if not is_there:
+            self._go_back(kept_id(saved, self._session.kept(), found))
         for group, saved in zip(self.param_groups, state_dict["param_groups"]):
             group.update({k: v for k, v in saved.items() if k not in GROUP_IDENTITY})
         for hook in self._optimizer_load_state_dict_post_hooks.values():
@@ -130,12 +144,30 @@ class OnDrives(torch.optim.Optimizer):
         are."""
         if self._session is None:
             return
-        self._closing.detach()
-        self._stream.end()
-        self._stream = None
-        session, self._session = self._session, None
+        if not self._stream.has_begun():
+            self._checkpoints.keep_noted()
+        session = self._let_go()
         self._closed_at = session.step
         session.close()
+
+    def kept(self):
+        """The steps that the state keeps: (step, version, the checkpoint's folder or "state_dict"
+        and a time)."""
+        return self._session.kept() if self._session is not None else []
+
+    def release(self, step):
+        """Gives the room of a kept step back; state dicts of it count no longer."""
+        found = [kept for kept in self.kept() if kept[0] == step]
+        if not found:
+            raise Error(f"step {step} is not kept: {[kept[0] for kept in self.kept()]} are")
+        for _, version, _ in found:
+            self._session.release(step, version)
+
+    def keep_for(self, folder):
+        """The last step is kept for the checkpoint in `folder`, as long as that is there, in the
+        place of what was kept for it before. sluice.attach() calls it for Trainer's."""
+        if self._session is not None and not self._stream.has_begun():
+            self._checkpoints.keep_for(folder)
 
     def __getstate__(self):
         raise Error("an optimizer whose state lies on drives cannot be copied; state_dict() refers "
@@ -146,11 +178,39 @@ class OnDrives(torch.optim.Optimizer):
     def _is_begun(self):
         return self._session is not None or self._closed_at is not None
 
+    def _goes_on(self):
+        return not self._begins_anew and self._folders.has_state()
+
     def _reference(self):
-        return {"folder": str(self._folders.run), "step": self.steps_done,
+        step, version = self.steps_done, ""
+        if self._session is not None and not self._stream.has_begun():
+            step, version = self._checkpoints.note()
+        return {"folder": str(self._folders.run), "step": step, "version": version,
                 "state": self._folders.state_id() if self._is_begun() else ""}
 
+    def _begin_step(self):
+        """Before the first gradient of a step is sent."""
+        if not self._stream.has_begun():
+            self._checkpoints.keep_noted()
+
+    def _let_go(self):
+        """Of the session, which is no longer this one's."""
+        self._closing.detach()
+        self._stream.end()
+        self._stream = None
+        self._checkpoints = None
+        session, self._session = self._session, None
+        return session
+
+    def _go_back(self, kept):
+        if self._stream.has_begun():
+            raise Error(f"gradients of step {self.steps_done + 1} are in the store; load the state "
+                        "dict before backward")
+        self._let_go().close()
+        self._open(kept)
+
     def _take_step(self, loss):
+        self._begin_step()
         self._stream.send_rest()
         step, norm, self.is_stopping = self._session.take_step(self._rates(), loss,
                                                                self._stream.factor())
@@ -158,11 +218,12 @@ class OnDrives(torch.optim.Optimizer):
         self._stream.taken(step)
         self._take_parameters()
 
-    def _open(self):
+    def _open(self, kept=None):
+        """`kept`: the step that it goes back to, and its version."""
         if "host_memory" in self._settings:  # somebody counts
             _core.give_freed_memory_back()
         tensors = trained_tensors(self.param_groups)
-        goes_on = self._folders.has_state()
+        goes_on = self._goes_on()
         settings = with_machine(self._settings, self._platform, self._folders)
         self._fixed = self.fixed_settings(self.param_groups[0])
         settings |= {"optimizer": self.RULE, "precision": precision_of(tensors),
@@ -171,9 +232,12 @@ class OnDrives(torch.optim.Optimizer):
         values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
                   for t in tensors]
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
-                                      [f"{key}={value}" for key, value in settings.items()])
+                                      [f"{key}={value}" for key, value in settings.items()],
+                                      kept, self._begins_anew)
+        self._begins_anew = False
         self._tensors = tensors
         self._stream = Stream(self._session, tensors)
+        self._checkpoints = Checkpoints(self._session, *self._keeps)
         # Also when the interpreter ends before anybody calls close().
         self._closing = weakref.finalize(self, self._session.close)
         self._tell(goes_on)

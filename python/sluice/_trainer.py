@@ -1,8 +1,15 @@
 """The optimizer under Hugging Face's Trainer."""
 
+import json
+import os
+import pathlib
+
 from sluice._error import Error
 from sluice._optimizer import OnDrives
 from sluice._rules import AdamW
+
+
+STATE_DICT = "optimizer.pt"
 
 
 def for_trainer(args, **keywords):
@@ -15,7 +22,8 @@ def for_trainer(args, **keywords):
 
 def attach(trainer):
     """Figures of the optimizer's under `sluice/` in each row of Trainer's log, for whoever reports
-    it, and an end of training where somebody asks the run to stop (`sluice stop`)."""
+    it; an end of training where somebody asks the run to stop (`sluice stop`); and the state keeps
+    the steps of the checkpoints that Trainer keeps (`save_total_limit`), and no others."""
     # Not above: transformers takes seconds to import, and who has a Trainer has it.
     from transformers import TrainerCallback
 
@@ -26,6 +34,13 @@ def attach(trainer):
                 control.should_training_stop = True
                 control.should_save = True
 
+        # Behind a resume, and once a checkpoint is whole and old ones are gone.
+        def on_train_begin(self, args, state, control, **others):
+            keep_checkpoint(args, state, others)
+
+        def on_save(self, args, state, control, **others):
+            keep_checkpoint(args, state, others)
+
         def on_log(self, args, state, control, logs=None, **others):
             optimizer = optimizer_of(others.get("optimizer"))
             if optimizer is None or logs is None or "loss" not in logs:
@@ -35,6 +50,34 @@ def attach(trainer):
     # In front: those behind it report what it adds.
     trainer.callback_handler.callbacks.insert(0, Reporter())
     return trainer
+
+
+def keep_checkpoint(args, state, others):
+    """For the folder that Trainer saves the step in, where its state dict went there."""
+    optimizer = optimizer_of(others.get("optimizer"))
+    folder = os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
+    if optimizer is not None and os.path.exists(os.path.join(folder, STATE_DICT)):
+        optimizer.keep_for(folder)
+
+
+def last_checkpoint(output_dir):
+    """The newest of Trainer's checkpoints that is whole, for `resume_from_checkpoint`; None where
+    there is none. A program that was killed while it saved leaves one that is not."""
+    found = []
+    for folder in pathlib.Path(output_dir).glob("checkpoint-*"):
+        step = folder.name.removeprefix("checkpoint-")
+        if step.isdigit() and is_whole(folder):
+            found.append((int(step), str(folder)))
+    return max(found)[1] if found else None
+
+
+def is_whole(folder):
+    """Trainer writes its own state last."""
+    try:
+        json.loads((folder / "trainer_state.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return (folder / STATE_DICT).exists()
 
 
 def optimizer_of(optimizer):

@@ -25,53 +25,6 @@ using session::Tensor;
 
 namespace {
 
-// Sizes below, at and beyond a page; several share a subgroup, and one has several.
-const std::vector<Tensor> kTensors = {
-    {"a", {3}}, {"b", {2048}}, {"c", {50, 100}}, {"d", {1}}, {"e", {4097}}};
-
-float initial_value(std::size_t tensor, std::int64_t element) {
-  return static_cast<float>((element * 37 + static_cast<std::int64_t>(tensor) * 11) % 101) / 101;
-}
-
-// Follows from the step alone, so that a resumed program sends the same.
-std::vector<float> gradient_of(std::size_t tensor, std::int64_t step) {
-  std::vector<float> gradient(static_cast<std::size_t>(session::element_count(kTensors[tensor])));
-  std::mt19937 random(static_cast<unsigned>(step * 100 + static_cast<std::int64_t>(tensor)));
-  std::normal_distribution<float> normal;
-  for (float& value : gradient) value = normal(random);
-  return gradient;
-}
-
-Session::Request request_in(const std::string& folder, std::vector<std::string> settings = {}) {
-  Session::Request request{.folder = folder, .tensors = kTensors};
-  request.initial = [](std::size_t tensor, std::int64_t first, std::span<float> out) {
-    for (float& value : out) value = initial_value(tensor, first++);
-  };
-  request.settings = {"platform=sample_models/platforms/smartssd-a5000.toml",
-                      "subgroup_elements=4096", "devices=2", "durability=never"};
-  request.settings.insert(request.settings.end(), settings.begin(), settings.end());
-  return request;
-}
-
-std::vector<std::size_t> shuffled(std::int64_t step) {
-  std::vector<std::size_t> order(kTensors.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(step)));
-  return order;
-}
-
-void take_steps(Session& session, std::int64_t until) {
-  while (session.step() < until) {
-    const std::int64_t step = session.step();
-    for (const std::size_t tensor : shuffled(step)) {
-      REQUIRE(problem(session.send(tensor, gradient_of(tensor, step))) == "");
-    }
-    const auto done = session.take_step({.lr = 0.01});
-    REQUIRE(done.ok());
-    REQUIRE(done->step == step + 1);
-  }
-}
-
 // AdamW as its paper has it, in double and written here alone.
 std::vector<float> plain_weights(std::size_t tensor, std::int64_t steps,
                                  const optimizer::UpdateOptions& options) {
