@@ -23,6 +23,7 @@
 #include "core/session/session_plan.h"
 #include "core/session/session_state.h"
 #include "core/session/state_file.h"
+#include "python/machine.h"
 
 namespace nb = nanobind;
 
@@ -363,6 +364,7 @@ NB_MODULE(_core, module) {
   nb::object error = nb::module_::import_("sluice._error").attr("Error");
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
+  sluice::python::add_machine(module);
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
   module.def("plan", &sluice::python::plan, nb::arg("folder"), nb::arg("tensors"),
              nb::arg("groups"), nb::arg("settings"));
