@@ -23,7 +23,9 @@
 #include "core/session/session_plan.h"
 #include "core/session/session_state.h"
 #include "core/session/state_file.h"
+#include "python/activations.h"
 #include "python/machine.h"
+#include "python/raised.h"
 
 namespace nb = nanobind;
 
@@ -35,11 +37,6 @@ using session::Session;
 using session::SessionState;
 using session::StepDone;
 using session::StepId;
-
-// Leaves C++ as the exception class that the package names (sluice.Error).
-struct Raised {
-  Error error;
-};
 
 const char* name_of(ErrorCode code) {
   switch (code) {
@@ -77,12 +74,6 @@ void raise_in_python(const std::exception_ptr& thrown, void* type) {
         nb::make_tuple(raised.error.message(), name_of(raised.error.code()));
     PyErr_SetObject(static_cast<PyObject*>(type), arguments.ptr());
   }
-}
-
-template <typename T>
-T value_or_raise(Result<T> result) {
-  if (!result.ok()) throw Raised{result.error()};
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
 using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
@@ -365,6 +356,7 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
   sluice::python::add_machine(module);
+  sluice::python::register_activations(module);
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
   module.def("plan", &sluice::python::plan, nb::arg("folder"), nb::arg("tensors"),
              nb::arg("groups"), nb::arg("settings"));
