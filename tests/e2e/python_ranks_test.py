@@ -138,8 +138,7 @@ def a_mistake_of_ranks_is_named_on_all_of_them(place):
         for rank, (text, code) in enumerate(said):
             require(code != 0, f"{how}: rank {rank} ended well")
             require_words(text, words, f"{how}, rank {rank}")
-    run_of(place / "two", "sluice")
-    ((text, code),) = ended(started(place / "two", "sluice", count=1))
+    ((text, code),) = ended(started(place / "one_fails", "sluice", count=1))
     require(code != 0, "one process went on where two had been")
     require_words(text, ["rank-0-of-2", "another number of ranks"], "one process")
     said = ended(started(place / "one", "sluice", count=1))

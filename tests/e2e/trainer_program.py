@@ -43,8 +43,12 @@ class Kill(transformers.TrainerCallback):
 
 
 trainer.add_callback(Kill())
-trainer.train(resume_from_checkpoint=newest)
+if newest is not None and newest.endswith(f"-{args.max_steps}"):
+    # Trainer itself, with torch's optimizer too, would take one step more.
+    model = type(model).from_pretrained(newest)
+else:
+    trainer.train(resume_from_checkpoint=newest)
 for entry in trainer.state.log_history:
     if "grad_norm" in entry:
         print("step", entry["loss"], entry["grad_norm"], entry["learning_rate"])
-torch.save(trainer.model.state_dict(), folder / "weights.pt")
+torch.save(model.state_dict(), folder / "weights.pt")
