@@ -28,13 +28,24 @@ class Ticket {
 };
 
 struct Note {
-  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, commit };
+  enum class Kind : std::uint8_t {
+    gradient,
+    read,
+    replace,
+    wait,
+    step,
+    commit,
+    figures,     // of the last step
+    validation,  // of held-out data
+  };
   Kind kind = Kind::gradient;
+  bool is_of_tensor() const { return kind <= Kind::wait; }
   std::size_t tensor = 0;
   std::span<const float> gradient = {};
   std::span<float> into = {};  // of Kind::read
   const StepRequest* step = nullptr;
   StepDone* done = nullptr;
+  const StepNote* figures = nullptr;
   Ticket* ticket = nullptr;
 };
 

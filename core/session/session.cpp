@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "core/session/note_box.h"
 #include "core/session/session_schedule.h"
+#include "profiler/record/scoped_span.h"
 
 namespace sluice::session {
 
@@ -55,6 +56,21 @@ Result<StepDone> Session::take_step(const StepRequest& request) {
   RETURN_IF_ERROR(schedule_->ask({.kind = Note::Kind::step, .step = &request, .done = &done}));
   return done;
 }
+
+Status Session::note(const StepNote& note) {
+  return schedule_->ask({.kind = Note::Kind::figures, .figures = &note});
+}
+
+Status Session::note_validation(double loss, std::int64_t tokens) {
+  const StepNote figures{.loss = loss, .tokens = tokens};
+  return schedule_->ask({.kind = Note::Kind::validation, .figures = &figures});
+}
+
+void Session::record(const WorkSpan& span) { schedule_->record(span); }
+
+void Session::count(std::string_view name, double value) { schedule_->count(name, value); }
+
+std::int64_t Session::now_ns() { return record::span_now_ns(); }
 
 Status Session::commit() { return schedule_->ask({.kind = Note::Kind::commit}); }
 

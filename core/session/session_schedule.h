@@ -2,7 +2,8 @@
 // The thread that a session's schedule stays in: it takes the program's notes, moves its gradients
 // down, updates, and lets others change the run between two steps.
 //
-// Thread contract: open(), ask(), close(), step() and parameters() from the program's threads;
+// Thread contract: open(), ask(), close(), step(), parameters(), record() and count() from the
+// program's threads;
 // everything private is the schedule's thread's.
 
 #include <atomic>
@@ -51,6 +52,8 @@ class Session::Schedule final : private Tunable {
   std::int64_t step() const { return step_.load(); }
   std::int64_t planned_memory_bytes() const;  // before the first gradient
   ParameterSpan parameters(std::size_t tensor) const;
+  void record(const WorkSpan& span);
+  void count(std::string_view name, double value);
 
  private:
   struct Step;
@@ -82,6 +85,11 @@ class Session::Schedule final : private Tunable {
   StepPlan step_plan(const StepRequest& request) const;
   runtime::Task<Status> finish_step(const StepPlan& plan, GradientSummary& gradients);
   Status take_step(const Note& note);
+  StepReport report_of(const StepPlan& plan, const GradientSummary& gradients,
+                       TimeNs sent_ns) const;
+  Status take_figures(const StepNote& figures);
+  void tell_step();
+  void tell_validation(const StepNote& figures);
 
   Status end(Status served);
   offload::ResidualPlace residual();
@@ -103,7 +111,7 @@ class Session::Schedule final : private Tunable {
 
   // The schedule's thread alone uses these, but for the notes.
   Recipe recipe_;
-  std::unique_ptr<RunRecording> recording_;
+  std::unique_ptr<RunRecording> recording_;  // its program() is the program's threads', too
   std::unique_ptr<OpenRun> run_;
   std::unique_ptr<LiveControl> live_;
   RunHooks hooks_;

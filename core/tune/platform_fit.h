@@ -38,12 +38,10 @@
 #include <vector>
 
 #include "core/platform/platform.h"
+#include "core/tune/recorded_model.h"
 #include "core/tune/recorded_steps.h"
 #include "core/tune/stops.h"
 
-namespace sluice::model {
-struct ModelShape;
-}
 namespace sluice::settings {
 struct RunConfig;
 }
@@ -84,9 +82,9 @@ struct PlatformFit {
 };
 
 // `config` is that of the recorded steps, `platform` has at least as many devices as it asks for.
-// Errors: those of plan_run() and simulate_step(); ErrorCode::config if `recorded` has no steps or
-// no operations; those of `stops`.
-Result<PlatformFit> fit_platform(const settings::RunConfig& config, const model::ModelShape& shape,
+// Errors: those of RecordedModel::plan() and simulate_step(); ErrorCode::config if `recorded` has
+// no steps or no operations; those of `stops`.
+Result<PlatformFit> fit_platform(const settings::RunConfig& config, const RecordedModel& model,
                                  const platform::Platform& platform, RecordedSteps recorded,
                                  const Stops& stops = {});
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "core/model/model_shape.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
+#include "core/tune/recorded_model.h"
 #include "core/tune/recorded_steps.h"
 
 namespace sluice::tune {
@@ -25,7 +25,7 @@ struct RecordedRun {
   std::string mode;                   // one line, as printed when it ran
   std::vector<std::string> settings;  // "key=value", those of the steps below
   settings::RunConfig config;         // the same
-  model::ModelShape shape;
+  RecordedModel model;
   platform::Platform platform;  // all of the file's devices
   bool is_simulated = false;
   double time_scale = 1;  // times below are recorded ones divided by it

@@ -2,6 +2,7 @@
 
 import math
 import sys
+import time
 import weakref
 
 import torch
@@ -9,6 +10,7 @@ import torch
 from sluice import _core
 from sluice._error import Error
 from sluice._folders import Folders
+from sluice._recording import Recording
 from sluice._reference import REFERENCE, check_groups, check_reference
 from sluice._settings import checked, with_machine
 from sluice._stream import Stream, leaves_memory, when_made
@@ -45,6 +47,7 @@ class OnDrives(torch.optim.Optimizer):
         self._tensors = []
         self._stream = None
         self._grad_norm = math.nan  # of the last step, before its rates
+        self._recording = Recording(weakref.WeakMethod(self._ids))
         self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
         self._folders = Folders(state)
         self._settings = checked(settings, self._folders)
@@ -55,6 +58,7 @@ class OnDrives(torch.optim.Optimizer):
         # A new state begins with the parameters as they are at the first gradient.
         if self._folders.has_state():
             self._open()
+        self._recording.search()
 
     # What a program calls ------------------------------------------------------------------------
 
@@ -66,6 +70,18 @@ class OnDrives(torch.optim.Optimizer):
     def figures(self):
         """Of the last step, for a log: its number in the state, and the norm of what was sent."""
         return {"step": self.steps_done, "grad_norm": self._grad_norm}
+
+    def watch(self, model, modules=None):
+        """For the record: forward and backward of this model, which is found without it where the
+        program calls it as a module. `modules`: True, so many levels below the model, or a pattern
+        of names ("*.layers.*"): their forwards are recorded by name."""
+        self._recording.watch(model, modules)
+
+    def note(self, loss=None, tokens=None, epoch=None, validation_loss=None):
+        """For the record, what the model's forward does not show. `loss` and `tokens`: before
+        step(), of that step; behind it, of the last one. `validation_loss`: of the parameters as
+        they are."""
+        self._recording.note(loss, tokens, epoch, validation_loss)
 
     def add_param_group(self, param_group):
         if self._is_begun():
@@ -103,7 +119,7 @@ class OnDrives(torch.optim.Optimizer):
         if self._session is None:
             self._open()
         self._check_step()
-        self._take_step(math.nan if loss is None else float(loss))
+        self._take_step(loss)
         return loss
 
     def state_dict(self):
@@ -131,6 +147,7 @@ class OnDrives(torch.optim.Optimizer):
         if self._session is None:
             return
         self._closing.detach()
+        self._recording.ended()
         self._stream.end()
         self._stream = None
         session, self._session = self._session, None
@@ -150,13 +167,19 @@ class OnDrives(torch.optim.Optimizer):
         return {"folder": str(self._folders.run), "step": self.steps_done,
                 "state": self._folders.state_id() if self._is_begun() else ""}
 
+    def _ids(self):
+        return {id(parameter) for group in self.param_groups for parameter in group["params"]}
+
     def _take_step(self, loss):
+        self._recording.step_begins()
         self._stream.send_rest()
-        step, norm, self.is_stopping = self._session.take_step(self._rates(), loss,
-                                                               self._stream.factor())
+        figures = self._recording.figures
+        step, norm, self.is_stopping = self._session.take_step(
+            self._rates(), figures.loss(loss), self._stream.factor(), figures.tokens())
         self._grad_norm = norm
         self._stream.taken(step)
         self._take_parameters()
+        self._recording.step_ends()
 
     def _open(self):
         if "host_memory" in self._settings:  # somebody counts
@@ -173,7 +196,8 @@ class OnDrives(torch.optim.Optimizer):
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
                                       [f"{key}={value}" for key, value in settings.items()])
         self._tensors = tensors
-        self._stream = Stream(self._session, tensors)
+        self._stream = Stream(self._session, tensors, self._recording)
+        self._recording.opened(self._session)
         # Also when the interpreter ends before anybody calls close().
         self._closing = weakref.finalize(self, self._session.close)
         self._tell(goes_on)
@@ -198,7 +222,10 @@ class OnDrives(torch.optim.Optimizer):
 
     def _take_parameters(self):
         for number, tensor in enumerate(self._tensors):
-            tensor.take(self._values(number))
+            values = self._values(number)
+            begin = time.monotonic_ns()
+            tensor.take(values)
+            self._recording.parameters_copied(number, begin)
 
     def _has_gradients(self):
         return any(p.grad is not None for group in self.param_groups for p in group["params"])

@@ -13,10 +13,10 @@ import subprocess
 import sys
 import types
 
-from python_package import (PACKAGE, STEPS, VENV, heard, loss_of, make_model, on_drives, package,
-                            package_test, refusal, require_close, require_same, torch, train,
-                            weights)
-from sluice_run import (LIMIT_S, ROOT, SLUICE, Skip, TESTBED, main, only_with_all, require,
+from python_package import (PACKAGE, STEPS, heard, loss_of, make_model, on_drives, package,
+                            package_test, python_with_transformers, refusal, require_close,
+                            require_same, torch, train, weights)
+from sluice_run import (LIMIT_S, ROOT, SLUICE, TESTBED, main, only_with_all, require,
                         require_equal, require_words, sluice, test)
 
 
@@ -215,16 +215,6 @@ def trained_by_trainer(place, kind, folder, stop=0):
     require_equal(done.returncode, -signal.SIGKILL if stop else 0, f"exit code: {done.stderr}")
     return [tuple(map(float, line.split()[1:])) for line in done.stdout.splitlines()
             if line.startswith("step ")]
-
-
-def python_with_transformers():
-    """This one, or that of scripts/get_models."""
-    for python in (sys.executable, VENV.parent / "model_readers/bin/python"):
-        if pathlib.Path(python).exists() and subprocess.run(
-                [python, "-c", "import torch, transformers, accelerate"], capture_output=True,
-                check=False).returncode == 0:
-            return python
-    raise Skip("transformers and accelerate are not installed (scripts/get_models does)")
 
 
 @package_test
