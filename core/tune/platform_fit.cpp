@@ -26,6 +26,7 @@
 #include "core/simulate/simulation.h"
 #include "core/tune/detail/kernel_fit.h"
 #include "core/tune/detail/link_fit.h"
+#include "core/tune/recorded_run.h"
 
 namespace sluice::tune {
 namespace {

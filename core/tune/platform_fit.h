@@ -38,7 +38,6 @@
 #include <vector>
 
 #include "core/platform/platform.h"
-#include "core/tune/recorded_model.h"
 #include "core/tune/recorded_steps.h"
 #include "core/tune/stops.h"
 
@@ -47,6 +46,8 @@ struct RunConfig;
 }
 
 namespace sluice::tune {
+
+struct RecordedModel;
 
 // A rate of a link or an engine of the devices used.
 struct FittedRate {

@@ -8,6 +8,7 @@
 #include "base/saturating.h"
 #include "core/plan/model_options.h"
 #include "core/plan/run_plan.h"
+#include "core/tune/detail/program_model.h"
 #include "core/weights/model_folder.h"
 #include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/completeness.h"

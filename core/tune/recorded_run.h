@@ -6,12 +6,37 @@
 #include <string>
 #include <vector>
 
+#include "core/model/model_shape.h"
 #include "core/platform/platform.h"
 #include "core/settings/run_config.h"
-#include "core/tune/recorded_model.h"
 #include "core/tune/recorded_steps.h"
 
+namespace sluice::plan {
+struct RunPlan;
+}
+
 namespace sluice::tune {
+
+// What a program was recorded to take in a step, by layer.
+struct ProgramCosts {
+  std::vector<TimeNs> forward_ns;
+  std::vector<TimeNs> backward_ns;
+};
+
+struct RecordedModel {
+  RecordedModel() = default;
+  RecordedModel(model::ModelShape of_file) : shape(std::move(of_file)) {}
+
+  model::ModelShape shape;
+  model::FlatLayout tensors;  // of a program of its own; no layers: it has a model file
+  ProgramCosts costs;         // the same; empty: not known yet
+
+  bool is_of_program() const { return !tensors.layers.empty(); }
+  std::int64_t parameter_count() const;
+  // Errors: those of plan::plan_run(), and of a program settings that do not go with it.
+  Result<plan::RunPlan> plan(const settings::RunConfig& config,
+                             const platform::Platform& platform) const;
+};
 
 struct RecordedRunFiles {
   std::string database;

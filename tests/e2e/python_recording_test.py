@@ -112,10 +112,14 @@ def what_other_settings_would_do_is_predicted(place):
     for number in range(STEPS):
         step_with(model, optimizer, number)
     optimizer.close()
-    predicted = sluice("show", place / "run", "--set", "buffers=4", "--json").done().json()
-    require("buffers=4" in json.dumps(predicted), f"what if: {predicted}")
-    tuned = sluice("tune", place / "run/run.db", "--json").done().json()
-    require(tuned["step_seconds"]["now"] > 0 if "step_seconds" in tuned else True, f"{tuned}")
+    shown = sluice("show", place / "run").done().out
+    require_words(shown, ["Turn next", "simulated"], "sluice show")
+    require_words(sluice("tune", place / "run/run.db").done().out,
+                  ["host adamw", "SIMULATED: run", "combinations were simulated"], "sluice tune")
+    step = sluice("simulate", "--like", place / "run/run.db", "--set", "buffers=4", "--json")
+    require("forward" in json.dumps(step.done().json()), f"a step like it: {step.out}")
+    refused = sluice("tune", place / "run/run.db", "--set", "overlap=exact")
+    require_words(refused.err, ["overlap=exact does not go with a session"], "overlap=exact")
 
 
 @package_test

@@ -1,4 +1,4 @@
-#include "core/tune/recorded_model.h"
+#include "core/tune/detail/program_model.h"
 
 #include <algorithm>
 
