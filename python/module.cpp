@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -22,6 +23,10 @@
 
 #include "base/float16.h"
 #include "core/session/session.h"
+#include "core/session/session_plan.h"
+#include "core/session/session_state.h"
+#include "core/session/state_file.h"
+#include "python/machine.h"
 
 namespace nb = nanobind;
 
@@ -30,7 +35,9 @@ namespace {
 
 using session::GroupRates;
 using session::Session;
+using session::SessionState;
 using session::StepDone;
+using session::StepId;
 
 // Leaves C++ as the exception class that the package names (sluice.Error).
 struct Raised {
@@ -85,8 +92,12 @@ using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Gradient = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using Room = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Parameters = nb::ndarray<nb::array_api>;
+// Step and version.
+using PythonStep = std::pair<std::int64_t, std::string>;
 // Name, shape, group, first values.
 using PythonTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t, Values>;
+// Name, shape, tensor, array.
+using FileEntry = std::tuple<std::string, std::vector<std::int64_t>, std::size_t, std::size_t>;
 
 constexpr nb::dlpack::dtype dtype_of(nb::dlpack::dtype_code code, std::uint8_t bits) {
   return {static_cast<std::uint8_t>(code), bits, 1};
@@ -115,13 +126,19 @@ void give_freed_memory_back() {
 
 class OpenSession {
  public:
+  // `arrays`: of the optimizer's state behind the master weights, each with the first values of
+  // every tensor, after `updates`; empty: zeros.
   OpenSession(const std::string& folder, const std::vector<PythonTensor>& tensors,
-              std::size_t groups, const std::vector<std::string>& settings)
+              std::size_t groups, const std::vector<std::string>& settings,
+              const std::vector<std::vector<Values>>& arrays, std::int64_t updates,
+              const std::optional<PythonStep>& from, bool begins_anew)
       : has_16_bits_(has_16_bit_parameters(settings)) {
     Session::Request request;
     request.folder = folder;
     request.settings = settings;
     request.groups.resize(groups);
+    request.begins_anew = begins_anew;
+    if (from) request.from = StepId{from->first, from->second};
     for (const auto& [name, shape, group, values] : tensors) {
       check_values(name, values);
       request.tensors.push_back({name, shape, group});
@@ -129,6 +146,13 @@ class OpenSession {
     request.initial = [&tensors](std::size_t tensor, std::int64_t first, std::span<float> out) {
       widen(std::get<Values>(tensors[tensor]), first, out);
     };
+    if (!arrays.empty()) {
+      request.initial_array = [&arrays](std::size_t tensor, std::size_t array, std::int64_t first,
+                                        std::span<float> out) {
+        widen(arrays[array - 1][tensor], first, out);
+      };
+      request.initial_updates = updates;
+    }
     const nb::gil_scoped_release others_run;
     session_ = value_or_raise(Session::open(request));
   }
@@ -201,7 +225,7 @@ class OpenSession {
   void note_validation(double loss, std::int64_t tokens) {
     check_process();
     const nb::gil_scoped_release others_run;
-    value_or_raise(session_->note_validation(loss, tokens));
+    value_or_raise(session_->note({.validation_loss = loss, .validation_tokens = tokens}));
   }
 
   // `tensor` below 0: none.
@@ -219,10 +243,91 @@ class OpenSession {
     if (process_ == getpid()) session_->count(name, value);
   }
 
-  void make_durable() {
+  PythonStep make_durable() {
     check_process();
     const nb::gil_scoped_release others_run;
-    value_or_raise(session_->commit());
+    return step_of(value_or_raise(session_->commit()));
+  }
+
+  PythonStep keep(const std::string& keeper) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return step_of(value_or_raise(session_->keep(keeper)));
+  }
+
+  void release(std::int64_t step, const std::string& version) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->release({step, version}));
+  }
+
+  std::vector<std::tuple<std::int64_t, std::string, std::string>> kept() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    std::vector<std::tuple<std::int64_t, std::string, std::string>> found;
+    for (const session::KeptStep& step : value_or_raise(session_->kept())) {
+      found.emplace_back(step.id.step, step.id.version, step.keeper);
+    }
+    return found;
+  }
+
+  void read_state(std::size_t tensor, std::size_t array, std::int64_t first, const Room& into) {
+    check_process();
+    const std::span<float> values(into.data(), into.size());
+    const nb::gil_scoped_release others_run;
+    value_or_raise(SessionState(*session_).read(tensor, array, first, values));
+  }
+
+  std::vector<std::string> state_arrays() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return value_or_raise(SessionState(*session_).arrays());
+  }
+
+  std::int64_t updates_done() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return value_or_raise(SessionState(*session_).updates_done());
+  }
+
+  std::string digest() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return value_or_raise(SessionState(*session_).digest());
+  }
+
+  std::int64_t save_snapshot(const std::string& folder) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(SessionState(*session_).save_snapshot(folder));
+    return session_->step();
+  }
+
+  void set(const std::vector<std::string>& settings) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->set(settings));
+  }
+
+  std::vector<std::pair<std::string, std::string>> knobs() {
+    check_process();
+    std::vector<std::pair<std::string, std::string>> found;
+    const nb::gil_scoped_release others_run;
+    for (const session::Knob& knob : value_or_raise(session_->knobs())) {
+      found.emplace_back(knob.key, knob.value);
+    }
+    return found;
+  }
+
+  void write_state_file(const std::string& folder, const std::string& stem,
+                        const std::string& optimizer, const std::vector<FileEntry>& entries) {
+    check_process();
+    session::StateFile file{.folder = folder, .stem = stem, .optimizer = optimizer};
+    for (const auto& [name, shape, tensor, array] : entries) {
+      file.entries.push_back({name, shape, tensor, array});
+    }
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session::write_state_file(*session_, file));
   }
 
   void close() {
@@ -232,6 +337,8 @@ class OpenSession {
   }
 
  private:
+  static PythonStep step_of(const StepId& id) { return {id.step, id.version}; }
+
   // The package asks for one of two precisions: bf16, or fp32.
   static bool has_16_bit_parameters(const std::vector<std::string>& settings) {
     return std::ranges::find(settings, "precision=bf16") != settings.end();
@@ -262,6 +369,27 @@ class OpenSession {
   std::unique_ptr<Session> session_;
 };
 
+// Name, shape, group. The rows (place, what for, bytes), host memory, its cap, seconds.
+using PlannedTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t>;
+using PlanRow = std::tuple<std::string, std::string, std::int64_t>;
+using PlanFigures = std::tuple<std::vector<PlanRow>, std::int64_t, std::int64_t, double>;
+
+PlanFigures plan(const std::string& folder, const std::vector<PlannedTensor>& tensors,
+                 std::size_t groups, const std::vector<std::string>& settings) {
+  Session::Request request;
+  request.folder = folder;
+  request.settings = settings;
+  request.groups.resize(groups);
+  for (const auto& [name, shape, group] : tensors) request.tensors.push_back({name, shape, group});
+  const nb::gil_scoped_release others_run;
+  const session::SessionPlan found = value_or_raise(session::plan_session(request));
+  std::vector<PlanRow> rows;
+  for (const session::SessionPlan::Row& row : found.rows) {
+    rows.emplace_back(row.place, row.what, row.size_bytes);
+  }
+  return {rows, found.host_memory_bytes, found.host_memory_cap_bytes, found.update_seconds};
+}
+
 }  // namespace
 }  // namespace sluice::python
 
@@ -273,6 +401,7 @@ NB_MODULE(_core, module) {
   nb::object error = nb::module_::import_("sluice._error").attr("Error");
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
+  sluice::python::add_machine(module);
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
   using sluice::session::Work;
   nb::enum_<Work>(module, "Work", "core/session/session.h")
@@ -282,10 +411,15 @@ NB_MODULE(_core, module) {
       .value("PARAMETERS", Work::parameters)
       .value("VALIDATION", Work::validation)
       .value("MODULE", Work::module);
+  module.def("plan", &sluice::python::plan, nb::arg("folder"), nb::arg("tensors"),
+             nb::arg("groups"), nb::arg("settings"));
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
-                    std::size_t, const std::vector<std::string>&>(),
-           nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"))
+                    std::size_t, const std::vector<std::string>&,
+                    const std::vector<std::vector<sluice::python::Values>>&, std::int64_t,
+                    const std::optional<sluice::python::PythonStep>&, bool>(),
+           nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"),
+           nb::arg("arrays"), nb::arg("updates"), nb::arg("origin"), nb::arg("begins_anew"))
       .def_prop_ro("step", &OpenSession::step)
       .def_prop_ro("planned_memory_bytes", &OpenSession::planned_memory_bytes)
       .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())
@@ -303,5 +437,18 @@ NB_MODULE(_core, module) {
              return nb::cast<OpenSession&>(self).parameters(self, tensor);
            })
       .def("make_durable", &OpenSession::make_durable)
+      .def("keep", &OpenSession::keep, nb::arg("keeper"))
+      .def("release", &OpenSession::release, nb::arg("step"), nb::arg("version"))
+      .def("kept", &OpenSession::kept)
+      .def("read_state", &OpenSession::read_state, nb::arg("tensor"), nb::arg("array"),
+           nb::arg("first"), nb::arg("into").noconvert())
+      .def_prop_ro("state_arrays", &OpenSession::state_arrays)
+      .def("updates_done", &OpenSession::updates_done)
+      .def("digest", &OpenSession::digest)
+      .def("save_snapshot", &OpenSession::save_snapshot, nb::arg("folder"))
+      .def("set", &OpenSession::set, nb::arg("settings"))
+      .def("knobs", &OpenSession::knobs)
+      .def("write_state_file", &OpenSession::write_state_file, nb::arg("folder"), nb::arg("stem"),
+           nb::arg("optimizer"), nb::arg("entries"))
       .def("close", &OpenSession::close);
 }

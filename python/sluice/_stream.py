@@ -93,10 +93,9 @@ def when_made(optimizer, parameter):
 
 
 def is_reduced_later():
-    """Of several ranks torch reduces gradients behind the hook that would take them."""
+    """In a process group torch reduces gradients behind the hook that would take them."""
     distributed = torch.distributed
-    return (distributed.is_available() and distributed.is_initialized()
-            and distributed.get_world_size() > 1)
+    return distributed.is_available() and distributed.is_initialized()
 
 
 def leaves_memory(gradients, settings):

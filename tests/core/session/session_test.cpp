@@ -16,6 +16,7 @@
 #include "core/control/control_client.h"
 #include "core/optimizer/update_rule.h"
 #include "core/session/tensor_table.h"
+#include "profiler/record/scoped_span.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 #include "storage/state/state_store.h"
@@ -27,53 +28,6 @@ using session::Session;
 using session::Tensor;
 
 namespace {
-
-// Sizes below, at and beyond a page; several share a subgroup, and one has several.
-const std::vector<Tensor> kTensors = {
-    {"a", {3}}, {"b", {2048}}, {"c", {50, 100}}, {"d", {1}}, {"e", {4097}}};
-
-float initial_value(std::size_t tensor, std::int64_t element) {
-  return static_cast<float>((element * 37 + static_cast<std::int64_t>(tensor) * 11) % 101) / 101;
-}
-
-// Follows from the step alone, so that a resumed program sends the same.
-std::vector<float> gradient_of(std::size_t tensor, std::int64_t step) {
-  std::vector<float> gradient(static_cast<std::size_t>(session::element_count(kTensors[tensor])));
-  std::mt19937 random(static_cast<unsigned>(step * 100 + static_cast<std::int64_t>(tensor)));
-  std::normal_distribution<float> normal;
-  for (float& value : gradient) value = normal(random);
-  return gradient;
-}
-
-Session::Request request_in(const std::string& folder, std::vector<std::string> settings = {}) {
-  Session::Request request{.folder = folder, .tensors = kTensors};
-  request.initial = [](std::size_t tensor, std::int64_t first, std::span<float> out) {
-    for (float& value : out) value = initial_value(tensor, first++);
-  };
-  request.settings = {"platform=sample_models/platforms/smartssd-a5000.toml",
-                      "subgroup_elements=4096", "devices=2", "durability=never"};
-  request.settings.insert(request.settings.end(), settings.begin(), settings.end());
-  return request;
-}
-
-std::vector<std::size_t> shuffled(std::int64_t step) {
-  std::vector<std::size_t> order(kTensors.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(step)));
-  return order;
-}
-
-void take_steps(Session& session, std::int64_t until) {
-  while (session.step() < until) {
-    const std::int64_t step = session.step();
-    for (const std::size_t tensor : shuffled(step)) {
-      REQUIRE(problem(session.send(tensor, gradient_of(tensor, step))) == "");
-    }
-    const auto done = session.take_step({.lr = 0.01});
-    REQUIRE(done.ok());
-    REQUIRE(done->step == step + 1);
-  }
-}
 
 // AdamW as its paper has it, in double and written here alone.
 std::vector<float> plain_weights(std::size_t tensor, std::int64_t steps,
@@ -262,12 +216,12 @@ std::vector<std::string> rows_in(const std::string& folder, const std::string& q
 // A step of a program that records its forward and backward, and knows its loss only afterwards.
 void take_recorded_step(Session& session) {
   const std::int64_t step = session.step();
-  const std::int64_t begin = Session::now_ns();
+  const std::int64_t begin = record::span_now_ns();
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  const std::int64_t forward = Session::now_ns();
+  const std::int64_t forward = record::span_now_ns();
   session.record({.work = session::Work::other, .begin_ns = begin, .end_ns = forward});
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  std::int64_t until = Session::now_ns();
+  std::int64_t until = record::span_now_ns();
   session.record({.work = session::Work::forward, .begin_ns = forward, .end_ns = until});
   session.record({.work = session::Work::module,
                   .begin_ns = forward,
@@ -276,10 +230,10 @@ void take_recorded_step(Session& session) {
                   .depth = 1});
   for (std::size_t tensor = 0; tensor < kTensors.size(); ++tensor) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    const std::int64_t now = Session::now_ns();
+    const std::int64_t now = record::span_now_ns();
     session.record({session::Work::backward, until, now, tensor});
     REQUIRE(session.send(tensor, gradient_of(tensor, step)).ok());
-    until = Session::now_ns();
+    until = record::span_now_ns();
   }
   REQUIRE(session.take_step({.lr = 0.01, .tokens = 7, .awaits_note = true}).ok());
 }
@@ -294,7 +248,7 @@ TEST_CASE("a program's forward, backward and figures are in the record of its ru
     CHECK_THAT(session->note({.loss = 1.0}).error().message(),
                Catch::Contains(fmt::format("step {}", step + 1)));
   }
-  REQUIRE(problem(session->note_validation(0.25, 40)) == "");
+  REQUIRE(problem(session->note({.validation_loss = 0.25, .validation_tokens = 40})) == "");
   session->count("epoch", 1.5);
   REQUIRE(problem(session->close()) == "");
   CHECK(rows_in(folder.path(), "SELECT id, loss, tokens FROM step ORDER BY id") ==
