@@ -11,11 +11,14 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 #include <tuple>
 
 #include "base/float16.h"
@@ -175,9 +178,12 @@ class OpenSession {
   }
 
   std::tuple<std::int64_t, double, bool> take_step(
-      const std::vector<std::pair<double, double>>& rates, double loss, double gradient_factor) {
+      const std::vector<std::pair<double, double>>& rates, double loss, double gradient_factor,
+      std::int64_t tokens) {
     check_process();
     session::StepRequest request{.gradient_factor = gradient_factor, .loss = loss};
+    request.tokens = tokens;
+    request.awaits_note = std::isnan(loss);
     if (!rates.empty()) request.lr = rates.front().first;
     for (const auto& [lr, weight_decay] : rates) request.groups.push_back({lr, weight_decay});
     const nb::gil_scoped_release others_run;
@@ -195,6 +201,37 @@ class OpenSession {
     }
     return has_16_bits_ ? as_array(session_->parameters(tensor), owner, kBf16)
                         : as_array(session_->parameters_fp32(tensor), owner, kFp32);
+  }
+
+  // NaN, and below 0: it is not known.
+  void note(double loss, std::int64_t tokens) {
+    check_process();
+    session::StepNote figures;
+    if (!std::isnan(loss)) figures.loss = loss;
+    if (tokens >= 0) figures.tokens = tokens;
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->note(figures));
+  }
+
+  void note_validation(double loss, std::int64_t tokens) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->note({.validation_loss = loss, .validation_tokens = tokens}));
+  }
+
+  // `tensor` below 0: none.
+  void record(session::Work work, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tensor,
+              std::string_view name, int depth) {
+    if (process_ != getpid()) return;
+    session::WorkSpan span{.work = work, .begin_ns = begin_ns, .end_ns = end_ns};
+    if (tensor >= 0) span.tensor = static_cast<std::size_t>(tensor);
+    span.name = name;
+    span.depth = depth;
+    session_->record(span);
+  }
+
+  void count(std::string_view name, double value) {
+    if (process_ == getpid()) session_->count(name, value);
   }
 
   PythonStep make_durable() {
@@ -358,6 +395,14 @@ NB_MODULE(_core, module) {
   sluice::python::add_machine(module);
   sluice::python::register_activations(module);
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
+  using sluice::session::Work;
+  nb::enum_<Work>(module, "Work", "core/session/session.h")
+      .value("OTHER", Work::other)
+      .value("FORWARD", Work::forward)
+      .value("BACKWARD", Work::backward)
+      .value("PARAMETERS", Work::parameters)
+      .value("VALIDATION", Work::validation)
+      .value("MODULE", Work::module);
   module.def("plan", &sluice::python::plan, nb::arg("folder"), nb::arg("tensors"),
              nb::arg("groups"), nb::arg("settings"));
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
@@ -373,7 +418,12 @@ NB_MODULE(_core, module) {
       .def("replace", &OpenSession::replace, nb::arg("tensor"), nb::arg("values").noconvert())
       .def("read", &OpenSession::read, nb::arg("tensor"), nb::arg("into").noconvert())
       .def("take_step", &OpenSession::take_step, nb::arg("rates"), nb::arg("loss"),
-           nb::arg("gradient_factor"))
+           nb::arg("gradient_factor"), nb::arg("tokens"))
+      .def("note", &OpenSession::note, nb::arg("loss"), nb::arg("tokens"))
+      .def("note_validation", &OpenSession::note_validation, nb::arg("loss"), nb::arg("tokens"))
+      .def("record", &OpenSession::record, nb::arg("work"), nb::arg("begin_ns"), nb::arg("end_ns"),
+           nb::arg("tensor") = -1, nb::arg("name") = "", nb::arg("depth") = 0)
+      .def("count", &OpenSession::count, nb::arg("name"), nb::arg("value"))
       .def("parameters",
            [](nb::handle self, std::size_t tensor) {
              return nb::cast<OpenSession&>(self).parameters(self, tensor);

@@ -59,6 +59,12 @@ Result<StepDone> Session::take_step(const StepRequest& request) {
   return done;
 }
 
+Status Session::note(const StepNote& note) { return schedule_->note(note); }
+
+void Session::record(const WorkSpan& span) { schedule_->record(span); }
+
+void Session::count(std::string_view name, double value) { schedule_->count(name, value); }
+
 Result<StepId> Session::commit() { return schedule_->commit_step(); }
 Result<StepId> Session::keep(const std::string& keeper) { return schedule_->keep(keeper); }
 Status Session::release(const StepId& id) { return schedule_->release(id); }

@@ -20,8 +20,8 @@
 // update with the settings of docs/settings.md (method, density, devices, ...), and knobs change
 // between two steps.
 //
-// Thread contract: send() from any thread, wait() and the parameters too; all else from one thread
-// at a time. No call is made from a callback of the session.
+// Thread contract: send() from any thread, wait(), the parameters, record() and count() too; all
+// else from one thread at a time. No call is made from a callback of the session.
 
 #include <cstdint>
 #include <functional>
@@ -30,6 +30,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -70,6 +71,39 @@ struct StepRequest {
   double gradient_factor = 1;
   // For the record, and for whoever watches; none: the session does not know it.
   double loss = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t tokens = 0;
+  // The loss comes with note(): until then, or until the next step begins, nobody is told of the
+  // step.
+  bool awaits_note = false;
+};
+
+// The figures that are known behind a step; none: as they are.
+struct StepNote {
+  std::optional<double> loss = {};
+  std::optional<std::int64_t> tokens = {};
+  // For the record: with the step's parameters on held-out data, and how many tokens it has.
+  std::optional<double> validation_loss = {};
+  std::int64_t validation_tokens = 0;
+};
+
+// The kinds of work that a program does between its calls.
+enum class Work : std::uint8_t {
+  other,       // none of these: its data, its log, its clipping
+  forward,     // of the model, or a part of it
+  backward,    // the same; with a tensor, up to that one's gradient
+  parameters,  // the last step's, copied to where forward reads them
+  validation,  // forward of held-out text
+  module,      // one module's part of a forward, by its name
+};
+
+// In nanoseconds of CLOCK_MONOTONIC (std::chrono::steady_clock).
+struct WorkSpan {
+  Work work = Work::other;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::optional<std::size_t> tensor = {};
+  std::string_view name = {};  // of a module
+  int depth = 0;               // modules around a module
 };
 
 struct StepDone {
@@ -170,6 +204,16 @@ class Session {
   Status set(const std::vector<std::string>& settings);
   // At any time.
   Result<std::vector<Knob>> knobs();
+
+  // What the program knows of the last step only behind it (StepRequest::awaits_note). Errors
+  // (ErrorCode::config): nobody waits for its loss or tokens, since the loss was given, or the next
+  // step has begun.
+  Status note(const StepNote& note);
+
+  // For the record: what the program did, in the step under way; and a figure of its own, from now
+  // on, such as the epoch. Neither waits, and with record=off they do nothing.
+  void record(const WorkSpan& span);
+  void count(std::string_view name, double value);
 
   // Commits, and ends the recording. Nothing else may be called after it.
   Status close();

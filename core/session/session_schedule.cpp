@@ -16,6 +16,7 @@
 #include "core/session/open_run.h"
 #include "core/session/open_run_request.h"
 #include "core/session/program_change.h"
+#include "core/session/program_recording.h"
 #include "core/session/run_clock.h"
 #include "core/session/run_recording.h"
 #include "core/session/run_state.h"
@@ -42,6 +43,12 @@ bool is_of_tensor(Note::Kind kind) {
 
 // The gradients of the step to come, and who waits for parameters of the one before.
 struct Session::Schedule::Step {
+  // A step that is over, before anybody was told of it.
+  struct Untold {
+    StepReport report;
+    TimeNs begin_ns = 0;
+  };
+
   Step(runtime::Runtime& runtime, const model::FlatLayout& layout)
       : is_sent(layout.layers.size(), false), gradients(runtime), waits(runtime) {}
 
@@ -50,6 +57,7 @@ struct Session::Schedule::Step {
   TimeNs begin_ns = 0;  // its first gradient
   runtime::TaskGroup gradients;
   runtime::TaskGroup waits;
+  std::optional<Untold> before;
 };
 
 Result<std::unique_ptr<Session::Schedule>> Session::Schedule::open(const Request& request) {
@@ -96,6 +104,25 @@ ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
   if (layer == kNoLayer) return tensors_.frozen_parameters(tensor);
   const model::TensorInfo& info = tensors_.layout().tensors.at(index_of(layer));
   return run_->parameters().subspan(info.first, info.count);
+}
+
+Status Session::Schedule::note(const StepNote& figures) {
+  return at_once([&](OpenRun&) {
+    if (figures.validation_loss) tell_validation(figures);
+    return figures.loss || figures.tokens ? take_figures(figures) : ok_status();
+  });
+}
+
+// The parameters that are copied are those of the last step.
+void Session::Schedule::record(const WorkSpan& span) {
+  const bool is_of_tensor = span.tensor && *span.tensor < request_.tensors.size();
+  const std::int64_t step = step_.load() - (span.work == session::Work::parameters ? 1 : 0);
+  recording_->program().record(span, is_of_tensor ? tensors_.layer(*span.tensor) : kNoLayer,
+                               static_cast<std::int32_t>(step));
+}
+
+void Session::Schedule::count(std::string_view name, double value) {
+  recording_->program().count(name, value);
 }
 
 std::int64_t Session::Schedule::planned_memory_bytes() const {
@@ -195,6 +222,7 @@ Status Session::Schedule::open_state(StartFrom start) {
 Status Session::Schedule::open_record(StartFrom start) {
   RunRecording::Facts facts{.start = start};
   facts.hardware.devices = run_->device_description();
+  facts.meta.push_back({"tensors", tensors_text(request_.tensors)});
   RETURN_IF_ERROR(recording_->open(*run_, facts));
   live_ = LiveControl::start_or_warn(
       *this, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
@@ -235,6 +263,7 @@ Status Session::Schedule::do_between(const Note& note) {
 }
 
 Status Session::Schedule::change_knobs(const std::vector<std::string>& settings, Status& outcome) {
+  tell_step();  // before the knobs of the next one
   ProgramChange change(settings);
   hooks_.observers.push_back(&change);
   hooks_.requests.push_back(&change);
@@ -275,6 +304,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
 
 // A snapshot that cannot be kept is no reason to end the run.
 Status Session::Schedule::between_steps() {
+  tell_step();
   if (live_ && live_->wants_snapshot()) {
     RETURN_IF_ERROR(commit());
     const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual_of(*run_), {});
@@ -433,7 +463,7 @@ runtime::Operation Session::Schedule::copy_gradient(const Note& note,
                                                     const model::LayerGradient& into) {
   runtime::Operation copy;
   copy.runtime = &run_->runtime();
-  copy.label.stage = stages::Stage::backward;
+  copy.label.stage = stages::Stage::take_gradient;
   copy.label.layer = tensors_.layer(note.tensor);
   copy.work.kind = runtime::WorkKind::function;
   copy.work.workers = runtime::Workers::compute;
@@ -496,24 +526,67 @@ Status Session::Schedule::take_step(const Note& note) {
   const TimeNs sent_ns = now_ns();
   RETURN_IF_ERROR(run_->runtime().run(finish_step(plan, gradients)));
   position_ = position_after(plan, gradients);
+  Step::Untold untold{report_of(plan, gradients, sent_ns), step_end_ns_};
+  untold.report.loss = note.step->loss;
+  untold.report.tokens = note.step->tokens;
+  step_end_ns_ += untold.report.total_ns;
+  under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
+  under_way_->before = std::move(untold);
+  if (!note.step->awaits_note) tell_step();
+  step_ = position_.step;
+  *note.done = {position_.step, gradients.norm, plan.update.lr, live_ && live_->wants_stop()};
+  return ok_status();
+}
+
+// Forward ends where the program says so, or else with the first gradient.
+StepReport Session::Schedule::report_of(const StepPlan& plan, const GradientSummary& gradients,
+                                        TimeNs sent_ns) const {
   StepReport report;
   report.step = position_.step;
   report.steps = run_->plan().config.schedule.steps;
-  report.loss = note.step->loss;
   report.grad_norm = gradients.norm;
   report.lr = plan.update.lr;
-  const TimeNs end_ns = now_ns();
-  report.forward_ns = under_way_->begin_ns - step_end_ns_;
-  report.backward_ns = sent_ns - under_way_->begin_ns;
+  const TimeNs said_ns = recording_->program().forward_end_ns();
+  const bool is_said = said_ns > step_end_ns_ && said_ns <= sent_ns;
+  const TimeNs forward_end_ns = is_said ? said_ns : under_way_->begin_ns;
+  const TimeNs end_ns = run_->runtime().now_ns();
+  report.forward_ns = forward_end_ns - step_end_ns_;
+  report.backward_ns = sent_ns - forward_end_ns;
   report.update_ns = end_ns - sent_ns;
   report.total_ns = end_ns - step_end_ns_;
-  run_->clock().record_step(report, step_end_ns_);
-  for (RunObserver* observer : hooks_.observers) observer->on_step(report);
-  step_end_ns_ = end_ns;
-  step_ = position_.step;
-  *note.done = {position_.step, gradients.norm, plan.update.lr, live_ && live_->wants_stop()};
-  under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
+  return report;
+}
+
+Status Session::Schedule::take_figures(const StepNote& figures) {
+  if (!under_way_->before) {
+    return make_error(ErrorCode::config,
+                      "nobody waits for figures of step {}: its loss was given with the step, or "
+                      "the step after it has begun",
+                      position_.step);
+  }
+  StepReport& report = under_way_->before->report;
+  report.loss = figures.loss.value_or(report.loss);
+  report.tokens = figures.tokens.value_or(report.tokens);
+  tell_step();
   return ok_status();
+}
+
+void Session::Schedule::tell_step() {
+  const std::optional<Step::Untold> step = std::exchange(under_way_->before, std::nullopt);
+  if (!step) return;
+  run_->clock().record_step(step->report, step->begin_ns);
+  for (RunObserver* observer : hooks_.observers) observer->on_step(step->report);
+}
+
+void Session::Schedule::tell_validation(const StepNote& figures) {
+  ValidationReport report;
+  report.step = position_.step;
+  report.ts = now_ns();
+  report.loss = *figures.validation_loss;
+  report.tokens = figures.validation_tokens;
+  for (RunObserver* observer : hooks_.observers) observer->on_validation(report);
+  // The time of a validation is no step's.
+  if (!under_way_->has_begun) step_end_ns_ = report.ts;
 }
 
 // A step that was begun and not taken is dropped: with it go those since the last commit.
@@ -527,6 +600,7 @@ Status Session::Schedule::end(Status served) {
     const Status drained = run_->runtime().run(run_->offload().drain());
     static_cast<void>(drained);  // the first failure is the one to tell
   }
+  tell_step();
   if (knobs_ && served.ok()) knobs_->refuse_the_rest(position_.step);
   recording_->record_rest();
   if (live_) live_->close(served.ok() ? "the session has ended" : served.error().message());

@@ -62,6 +62,9 @@ class Session::Schedule final : private Tunable {
   ParameterSpan parameters(std::size_t tensor) const;
   const TensorTable& tensors() const { return tensors_; }
   const Request& request() const { return request_; }
+  Status note(const StepNote& figures);
+  void record(const WorkSpan& span);
+  void count(std::string_view name, double value);
 
  private:
   struct Step;
@@ -98,6 +101,11 @@ class Session::Schedule final : private Tunable {
   StepPlan step_plan(const StepRequest& request) const;
   runtime::Task<Status> finish_step(const StepPlan& plan, GradientSummary& gradients);
   Status take_step(const Note& note);
+  StepReport report_of(const StepPlan& plan, const GradientSummary& gradients,
+                       TimeNs sent_ns) const;
+  Status take_figures(const StepNote& figures);
+  void tell_step();
+  void tell_validation(const StepNote& figures);
 
   Status end(Status served);
   plan::LivePlan live_plan() const override;
@@ -117,7 +125,7 @@ class Session::Schedule final : private Tunable {
 
   // The schedule's thread alone uses these, but for the notes.
   Recipe recipe_;
-  std::unique_ptr<RunRecording> recording_;
+  std::unique_ptr<RunRecording> recording_;  // its program() is the program's threads', too
   std::unique_ptr<OpenRun> run_;
   std::unique_ptr<LiveControl> live_;
   RunHooks hooks_;

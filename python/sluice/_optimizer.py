@@ -2,6 +2,7 @@
 
 import math
 import sys
+import time
 import weakref
 
 import torch
@@ -11,6 +12,7 @@ from sluice._checkpoints import KEEP_BY_DEFAULT, Checkpoints, checked_mode
 from sluice._error import Error
 from sluice._folders import Folders
 from sluice._ranks import check_reduced, ranks_now
+from sluice._recording import Recording
 from sluice._reference import REFERENCE, check_groups, check_reference, kept_id
 from sluice._settings import checked, with_machine
 from sluice._state_calls import StateCalls
@@ -62,6 +64,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         checked_mode(checkpoint, keep_checkpoints)
         self._keeps = (checkpoint, keep_checkpoints)
         self._grad_norm = math.nan  # of the last step, before its rates
+        self._recording = Recording(weakref.WeakMethod(self._parameter_ids))
         self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
         self._ranks = ranks_now()
         self._folders = Folders(state, self._ranks)
@@ -78,6 +81,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
                         f"its folder, or begin anew (fresh=True)")
         if any(found):
             self._open()
+        self._recording.search()
 
     # What a program calls ------------------------------------------------------------------------
 
@@ -89,6 +93,18 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     def figures(self):
         """Of the last step, for a log: its number in the state, and the norm of what was sent."""
         return {"step": self.steps_done, "grad_norm": self._grad_norm}
+
+    def watch(self, model, modules=None):
+        """For the record: forward and backward of this model, which is found without it where the
+        program calls it as a module. `modules`: True, so many levels below the model, or a pattern
+        of names ("*.layers.*"): their forwards are recorded by name."""
+        self._recording.watch(model, modules)
+
+    def note(self, loss=None, tokens=None, epoch=None, validation_loss=None):
+        """For the record, what the model's forward does not show. `loss` and `tokens`: before
+        step(), of that step; behind it, of the last one. `validation_loss`: of the parameters as
+        they are."""
+        self._recording.note(loss, tokens, epoch, validation_loss)
 
     def add_param_group(self, param_group):
         if self._is_begun():
@@ -127,7 +143,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         if self._session is None:
             self._open()
         self._agree_on_step()
-        self._take_step(math.nan if loss is None else float(loss))
+        self._take_step(loss)
         return loss
 
     def state_dict(self):
@@ -261,6 +277,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     def _let_go(self):
         """Of the session, which is no longer this one's."""
         self._closing.detach()
+        self._recording.ended()
         self._stream.end()
         self._stream = None
         self._checkpoints = None
@@ -285,12 +302,18 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
             self._checkpoints.note()  # what a state dict of one rank refers to is of all
             self._ranks.agreed(self._begin_step)
 
+    def _parameter_ids(self):
+        return {id(parameter) for group in self.param_groups for parameter in group["params"]}
+
     def _take_step(self, loss):
+        self._recording.step_begins()
+        figures = self._recording.figures
+
         def taken():
             self._begin_step()
             self._stream.send_rest()
-            _, norm, is_stopping = self._session.take_step(self._rates(), loss,
-                                                           self._stream.factor())
+            _, norm, is_stopping = self._session.take_step(
+                self._rates(), figures.loss(loss), self._stream.factor(), figures.tokens())
             return norm, is_stopping, self._id_for_others()
         found = self._ranks.agreed(taken)
         self._grad_norm = math.hypot(*(norm for norm, _, _ in found))
@@ -298,6 +321,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         self._ids = [name for _, _, name in found]
         self._stream.taken(self._session.step)
         self._take_parameters()
+        self._recording.step_ends()
 
     def _open(self, kept=None, begun=None):
         """`kept`: the step that it goes back to, and its version. `begun`: what a new state begins
@@ -332,7 +356,8 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
                                       begun.arrays if begun else [],
                                       begun.updates if begun else 0, kept, self._begins_anew)
         self._begins_anew = False
-        self._stream = Stream(self._session, self._tensors)
+        self._stream = Stream(self._session, self._tensors, self._recording)
+        self._recording.opened(self._session)
         self._checkpoints = Checkpoints(self._session, *self._keeps)
         # Also when the interpreter ends before anybody calls close().
         self._closing = weakref.finalize(self, self._session.close)
@@ -365,7 +390,10 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
 
     def _take_parameters(self):
         for number, tensor in enumerate(self._tensors):
-            tensor.take(self._values(number))
+            values = self._values(number)
+            begin = time.monotonic_ns()
+            tensor.take(values)
+            self._recording.parameters_copied(number, begin)
         self._ranks.share(self._all, self._owners)
 
     def _has_gradients(self):

@@ -13,9 +13,10 @@ PLACES = ("offload", "keep")
 class Stream:
     """The gradients of the step to come."""
 
-    def __init__(self, session, tensors):
+    def __init__(self, session, tensors, recording):
         self.session = session
         self.tensors = tensors
+        self._recording = recording
         self._numbers = {id(tensor.parameter): number for number, tensor in enumerate(tensors)}
         self._sent = set()  # numbers of tensors that the session has a gradient of
         self.stored = {}  # by number, where a handle stands
@@ -29,8 +30,10 @@ class Stream:
         tensor = self.tensors[number]
         if not tensor.fits(gradient):
             return  # step() says what is wrong with it
+        self._recording.gradient_comes(number)
         stored = Stored(self, number, parameter, tensor.name)
         stored.send(gradient)
+        self._recording.gradient_gone()
         self.stored[number] = stored
         parameter.grad = Handle(stored, gradient)
 

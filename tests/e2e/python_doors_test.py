@@ -109,17 +109,20 @@ def a_trainers_log_has_figures_and_a_stop_ends_it(place):
     train(model, optimizer, 2)
     wrapped = types.SimpleNamespace(optimizer=optimizer)
     logs = {"loss": 1.0}
-    callback.on_log(None, None, None, logs=logs, optimizer=wrapped)
+    # Trainer has put a copy of the row into its history already.
+    state = types.SimpleNamespace(log_history=[dict(logs)], epoch=0.5)
+    callback.on_log(None, state, None, logs=logs, optimizer=wrapped)
+    require_equal(state.log_history, [logs], "Trainer's history")
     require_equal((logs["loss"], logs["sluice/step"]), (1.0, 2), "the log")
     require(logs["sluice/grad_norm"] > 0, f"{logs}")
     control = types.SimpleNamespace(should_training_stop=False, should_save=False)
-    callback.on_step_end(None, None, control, optimizer=wrapped)
+    callback.on_step_end(None, state, control, optimizer=wrapped)
     require(not control.should_training_stop, "a run that nobody stops ends")
     optimizer.is_stopping = True
-    callback.on_step_end(None, None, control, optimizer=wrapped)
+    callback.on_step_end(None, state, control, optimizer=wrapped)
     require(control.should_training_stop and control.should_save, "a stop was not heard")
     torchs = torch.optim.SGD(model.parameters())
-    require_words(refusal(lambda: callback.on_step_end(None, None, control, optimizer=torchs)),
+    require_words(refusal(lambda: callback.on_step_end(None, state, control, optimizer=torchs)),
                   ["SGD", "for_trainer"], "another optimizer")
 
 

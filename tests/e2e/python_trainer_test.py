@@ -10,22 +10,13 @@ import subprocess
 import sys
 import time
 
-from python_package import (PACKAGE, VENV, package_test, require_close, require_same, torch)
-from sluice_run import LIMIT_S, Skip, main, only_with_all, require, require_equal
+from python_package import (PACKAGE, package_test, python_with_transformers, require_close,
+                            require_same, torch)
+from sluice_run import LIMIT_S, main, only_with_all, require, require_equal
 
 KILLS = 20
 PROGRAM = pathlib.Path(__file__).with_name("trainer_program.py")
 WHY = "transformers takes ten seconds to start"
-
-
-def python_with_transformers():
-    """This one, or that of scripts/get_models."""
-    for python in (sys.executable, VENV.parent / "model_readers/bin/python"):
-        if pathlib.Path(python).exists() and subprocess.run(
-                [python, "-c", "import torch, transformers, accelerate"], capture_output=True,
-                check=False).returncode == 0:
-            return python
-    raise Skip("transformers and accelerate are not installed (scripts/get_models does)")
 
 
 def command(kind, folder, stop=0):
