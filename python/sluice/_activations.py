@@ -182,7 +182,10 @@ def open_store(folder, in_flight):
     except OSError as error:
         raise Error(f"state={str(folder)!r}: {error.strerror}; name a folder that can be written",
                     "io") from error
-    return _core.SavedTensors(str(folder), in_flight)
+    store = _core.SavedTensors(str(folder), in_flight)
+    # The C library would keep the memory of what moved, in pieces that fit nothing.
+    _core.give_freed_memory_back()
+    return store
 
 
 def as_bytes(name, value, least):

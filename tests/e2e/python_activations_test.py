@@ -14,7 +14,8 @@ import time
 
 from python_package import (PACKAGE, VENV, make_model, loss_of, on_drives, package, package_test,
                             refusal, require_same, torch, weights)
-from sluice_run import LIMIT_S, Skip, main, require, require_equal, require_words
+from sluice_run import (LIMIT_S, Skip, main, only_with_all, require, require_equal,
+                        require_words)
 from volume import small_volume
 
 if torch is not None:
@@ -226,10 +227,10 @@ def a_second_derivative_is_the_same(place):
 
 
 def damage_open_file(folder):
-    """The file has no name, so it is found among the process's descriptors."""
+    """The file has no name: it is found among the process's descriptors."""
     for number in os.listdir("/proc/self/fd"):
         link = pathlib.Path("/proc/self/fd") / number
-        if link.exists() and str(folder.resolve()) in os.readlink(link):
+        if link.exists() and str(folder) in os.readlink(link):
             with open(link, "r+b") as file:
                 file.seek(64)
                 file.write(b"damaged")
@@ -247,7 +248,7 @@ def a_damaged_file_is_refused_by_name_and_offset(place):
             y = y.sin()
     while activations.report().written_bytes < 40 * x.nbytes:
         time.sleep(0.001)
-    damage_open_file(place)
+    damage_open_file((place / "activations").resolve())
     require_words(refusal(y.sum().backward), [str(place / "activations/activations-"), "offset 0",
                                               "not what was saved"], "a damaged file")
 
@@ -324,7 +325,7 @@ import os, signal, sys
 sys.path.insert(0, {package!r})
 import sluice, torch
 torch.set_num_threads(1)
-x = torch.randn(64, 1024, requires_grad=True)
+x = torch.randn(256, 1024, requires_grad=True)
 layer = torch.nn.Linear(2, 2)
 activations = sluice.offload_activations(layer, state={folder!r}, in_flight="1MiB", min_bytes=1)
 def forward():
@@ -420,23 +421,18 @@ print("the parent", torch.equal(x.grad, wanted))
 
 @package_test
 def memory_of_what_moved_is_free(place):
-    text = """
-if {moves}:
-    with activations:
+    depth, size = 100, 256 * 1024 * 4
+    done = program(place, """
+for moves in (True, False):
+    with activations if moves else torch.enable_grad():
         loss = forward()
-else:
-    loss = forward()
-loss.backward()
-print(next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line))
-"""
-    depth, size = 300, 64 * 1024 * 4
-    peaks = []
-    for moves in (False, True):
-        done = program(place, text.format(moves=moves), depth)
-        require_equal(done.returncode, 0, f"exit code: {done.stderr}")
-        peaks.append(int(done.stdout) * 1024)
-    saved = peaks[0] - peaks[1]
-    require(saved > 0.8 * depth * size, f"{saved} bytes less, of {depth * size}")
+    loss.backward()
+    del loss
+    print(next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line))
+""", depth)
+    require_equal(done.returncode, 0, f"exit code: {done.stderr}")
+    moved, stayed = (int(peak) * 1024 for peak in done.stdout.split())
+    require(stayed - moved > 0.8 * depth * size, f"{stayed - moved} less, of {depth * size}")
 
 
 FAMILIES = """
@@ -484,12 +480,20 @@ for reentrant in (None, False, True):
 """
 
 
+def python_with_transformers():
+    """This one, or that of scripts/get_models."""
+    for python in (sys.executable, VENV.parent / "model_readers/bin/python"):
+        if pathlib.Path(python).exists() and subprocess.run(
+                [python, "-c", "import torch, transformers"], capture_output=True,
+                check=False).returncode == 0:
+            return python
+    raise Skip("transformers is not installed (scripts/get_models does)")
+
+
 @package_test
+@only_with_all("transformers takes ten seconds to start, four times")
 def families_of_transformers_have_the_same_bits(place):
-    python = os.environ.get("SLUICE_TRANSFORMERS_PYTHON", str(VENV / "bin/python"))
-    has_it = subprocess.run([python, "-c", "import transformers"], capture_output=True, check=False)
-    if has_it.returncode != 0:
-        raise Skip("transformers is not installed")
+    python = python_with_transformers()
     for kind in ("qwen3", "llama", "t5", "bert"):
         done = subprocess.run([python, "-c", FAMILIES.format(package=str(PACKAGE)), kind,
                                place / kind], capture_output=True, text=True, timeout=LIMIT_S,
