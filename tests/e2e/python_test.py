@@ -275,7 +275,7 @@ def a_program_that_ends_or_is_killed_leaves_a_state_to_go_on_with(place):
     require_equal(through.returncode, 0, f"the program in one go: {err}")
     require_equal(out.splitlines()[:-1], out_through.splitlines()[step:], "losses")
     shown = sluice("show", place / "through").done().out
-    require_words(shown, ["a program of its own computed the gradients"], "sluice show")
+    require_words(shown, ["Turn next", "simulated"], "sluice show")
 
 
 @package_test
