@@ -35,6 +35,7 @@ inline constexpr std::uint32_t kRecorder = 0xb9a77c;
 inline constexpr std::uint32_t kActivationsOut = 0xc9544d;
 inline constexpr std::uint32_t kActivationsBack = 0x2f8f6b;
 inline constexpr std::uint32_t kRanks = 0xd4b13f;
+inline constexpr std::uint32_t kProgram = 0x8c7b6b;
 inline constexpr std::uint32_t kUnknown = 0x7d8590;  // no stage, no known cause
 // Nothing but waiting lies near the page in both themes.
 inline constexpr ThemedColour kWaiting = {.dark = 0x59616f, .light = 0x8b93a1};

@@ -122,9 +122,10 @@ Result<plan::RunPlan> plan_like(const SimulateArguments& arguments,
   ASSIGN_OR_RETURN(const tune::RecordedRun run, recorded_run(arguments));
   ASSIGN_OR_RETURN(const platform::Platform machine, machine_of(arguments, run.platform));
   ASSIGN_OR_RETURN(const platform::Platform platform, changed(machine, arguments));
+  if (run.model.is_of_program()) return run.model.plan(config, platform);
   ASSIGN_OR_RETURN(const settings::RunConfig chosen,
-                   simulate::with_sharding(config, run.shape, platform));
-  return plan::plan_run(chosen, run.shape, platform);
+                   simulate::with_sharding(config, run.model.shape, platform));
+  return plan::plan_run(chosen, run.model.shape, platform);
 }
 
 Result<plan::RunPlan> plan_of(const SimulateArguments& arguments) {

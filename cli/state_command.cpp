@@ -68,7 +68,8 @@ Result<Look> look_at(const StateArguments& arguments) {
   return look;
 }
 
-void print_json(state::StateStore& store, const std::optional<std::string>& digest) {
+void print_json(state::StateStore& store, const std::vector<state::KeptCommit>& kept,
+                const std::optional<std::string>& digest) {
   const state::Geometry& geometry = store.layout().geometry();
   const state::TrainingPosition& position = store.committed().position;
   nlohmann::ordered_json json;
@@ -90,10 +91,16 @@ void print_json(state::StateStore& store, const std::optional<std::string>& dige
                                {"subgroups", counts[static_cast<std::size_t>(d)]},
                                {"bytes", store.layout().data_bytes(DeviceId{d})}});
   }
+  json["kept"] = nlohmann::ordered_json::array();
+  for (const state::KeptCommit& commit : kept) {
+    json["kept"].push_back(
+        {{"step", commit.id.step}, {"version", commit.id.version}, {"keeper", commit.keeper}});
+  }
   print_lines(json_text(json, 2) + "\n");
 }
 
-void print_text(state::StateStore& store, const std::optional<std::string>& digest) {
+void print_text(state::StateStore& store, const std::vector<state::KeptCommit>& kept,
+                const std::optional<std::string>& digest) {
   const state::Geometry& geometry = store.layout().geometry();
   const state::TrainingPosition& position = store.committed().position;
   print("{}: step {} committed ({} updates), {} parameters, {}\n", store.identity().model_name,
@@ -110,6 +117,9 @@ void print_text(state::StateStore& store, const std::optional<std::string>& dige
   for (std::int32_t d = 0; d < geometry.device_count; ++d) {
     print("  device {:<3} {:>6} subgroups  {:>9}  {}\n", d, counts[static_cast<std::size_t>(d)],
           format_bytes(store.layout().data_bytes(DeviceId{d})), store.file(DeviceId{d}).path());
+  }
+  for (const state::KeptCommit& commit : kept) {
+    print("  kept: step {} for {}\n", commit.id.step, escaped_for_terminal(commit.keeper));
   }
   if (digest) print("  digest {}   every checksum holds\n", *digest);
   if (!digest) print("  no digest: {}\n", kBeingWritten);
@@ -129,10 +139,12 @@ Status show_state(StateArguments arguments) {
                       arguments.directory, look.damages.size(),
                       geometry.subgroup_count() * geometry.variable_count);
   }
+  ASSIGN_OR_RETURN(const std::vector<state::KeptCommit> kept,
+                   state::kept_commits(arguments.directory));
   if (arguments.json) {
-    print_json(*look.store, look.digest);
+    print_json(*look.store, kept, look.digest);
   } else {
-    print_text(*look.store, look.digest);
+    print_text(*look.store, kept, look.digest);
   }
   return ok_status();
 }

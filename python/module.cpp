@@ -8,18 +8,26 @@
 #include <malloc.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 #include <tuple>
 
 #include "base/float16.h"
 #include "core/session/session.h"
+#include "core/session/session_plan.h"
+#include "core/session/session_state.h"
+#include "core/session/state_file.h"
 #include "python/activations.h"
+#include "python/machine.h"
 #include "python/raised.h"
 
 namespace nb = nanobind;
@@ -29,7 +37,9 @@ namespace {
 
 using session::GroupRates;
 using session::Session;
+using session::SessionState;
 using session::StepDone;
+using session::StepId;
 
 const char* name_of(ErrorCode code) {
   switch (code) {
@@ -73,8 +83,12 @@ using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Gradient = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using Room = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Parameters = nb::ndarray<nb::array_api>;
+// Step and version.
+using PythonStep = std::pair<std::int64_t, std::string>;
 // Name, shape, group, first values.
 using PythonTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t, Values>;
+// Name, shape, tensor, array.
+using FileEntry = std::tuple<std::string, std::vector<std::int64_t>, std::size_t, std::size_t>;
 
 constexpr nb::dlpack::dtype dtype_of(nb::dlpack::dtype_code code, std::uint8_t bits) {
   return {static_cast<std::uint8_t>(code), bits, 1};
@@ -103,13 +117,19 @@ void give_freed_memory_back() {
 
 class OpenSession {
  public:
+  // `arrays`: of the optimizer's state behind the master weights, each with the first values of
+  // every tensor, after `updates`; empty: zeros.
   OpenSession(const std::string& folder, const std::vector<PythonTensor>& tensors,
-              std::size_t groups, const std::vector<std::string>& settings)
+              std::size_t groups, const std::vector<std::string>& settings,
+              const std::vector<std::vector<Values>>& arrays, std::int64_t updates,
+              const std::optional<PythonStep>& from, bool begins_anew)
       : has_16_bits_(has_16_bit_parameters(settings)) {
     Session::Request request;
     request.folder = folder;
     request.settings = settings;
     request.groups.resize(groups);
+    request.begins_anew = begins_anew;
+    if (from) request.from = StepId{from->first, from->second};
     for (const auto& [name, shape, group, values] : tensors) {
       check_values(name, values);
       request.tensors.push_back({name, shape, group});
@@ -117,6 +137,13 @@ class OpenSession {
     request.initial = [&tensors](std::size_t tensor, std::int64_t first, std::span<float> out) {
       widen(std::get<Values>(tensors[tensor]), first, out);
     };
+    if (!arrays.empty()) {
+      request.initial_array = [&arrays](std::size_t tensor, std::size_t array, std::int64_t first,
+                                        std::span<float> out) {
+        widen(arrays[array - 1][tensor], first, out);
+      };
+      request.initial_updates = updates;
+    }
     const nb::gil_scoped_release others_run;
     session_ = value_or_raise(Session::open(request));
   }
@@ -151,9 +178,12 @@ class OpenSession {
   }
 
   std::tuple<std::int64_t, double, bool> take_step(
-      const std::vector<std::pair<double, double>>& rates, double loss, double gradient_factor) {
+      const std::vector<std::pair<double, double>>& rates, double loss, double gradient_factor,
+      std::int64_t tokens) {
     check_process();
     session::StepRequest request{.gradient_factor = gradient_factor, .loss = loss};
+    request.tokens = tokens;
+    request.awaits_note = std::isnan(loss);
     if (!rates.empty()) request.lr = rates.front().first;
     for (const auto& [lr, weight_decay] : rates) request.groups.push_back({lr, weight_decay});
     const nb::gil_scoped_release others_run;
@@ -173,10 +203,122 @@ class OpenSession {
                         : as_array(session_->parameters_fp32(tensor), owner, kFp32);
   }
 
-  void make_durable() {
+  // NaN, and below 0: it is not known.
+  void note(double loss, std::int64_t tokens) {
+    check_process();
+    session::StepNote figures;
+    if (!std::isnan(loss)) figures.loss = loss;
+    if (tokens >= 0) figures.tokens = tokens;
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->note(figures));
+  }
+
+  void note_validation(double loss, std::int64_t tokens) {
     check_process();
     const nb::gil_scoped_release others_run;
-    value_or_raise(session_->commit());
+    value_or_raise(session_->note({.validation_loss = loss, .validation_tokens = tokens}));
+  }
+
+  // `tensor` below 0: none.
+  void record(session::Work work, std::int64_t begin_ns, std::int64_t end_ns, std::int64_t tensor,
+              std::string_view name, int depth) {
+    if (process_ != getpid()) return;
+    session::WorkSpan span{.work = work, .begin_ns = begin_ns, .end_ns = end_ns};
+    if (tensor >= 0) span.tensor = static_cast<std::size_t>(tensor);
+    span.name = name;
+    span.depth = depth;
+    session_->record(span);
+  }
+
+  void count(std::string_view name, double value) {
+    if (process_ == getpid()) session_->count(name, value);
+  }
+
+  PythonStep make_durable() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return step_of(value_or_raise(session_->commit()));
+  }
+
+  PythonStep keep(const std::string& keeper) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return step_of(value_or_raise(session_->keep(keeper)));
+  }
+
+  void release(std::int64_t step, const std::string& version) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->release({step, version}));
+  }
+
+  std::vector<std::tuple<std::int64_t, std::string, std::string>> kept() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    std::vector<std::tuple<std::int64_t, std::string, std::string>> found;
+    for (const session::KeptStep& step : value_or_raise(session_->kept())) {
+      found.emplace_back(step.id.step, step.id.version, step.keeper);
+    }
+    return found;
+  }
+
+  void read_state(std::size_t tensor, std::size_t array, std::int64_t first, const Room& into) {
+    check_process();
+    const std::span<float> values(into.data(), into.size());
+    const nb::gil_scoped_release others_run;
+    value_or_raise(SessionState(*session_).read(tensor, array, first, values));
+  }
+
+  std::vector<std::string> state_arrays() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return value_or_raise(SessionState(*session_).arrays());
+  }
+
+  std::int64_t updates_done() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return value_or_raise(SessionState(*session_).updates_done());
+  }
+
+  std::string digest() {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    return value_or_raise(SessionState(*session_).digest());
+  }
+
+  std::int64_t save_snapshot(const std::string& folder) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(SessionState(*session_).save_snapshot(folder));
+    return session_->step();
+  }
+
+  void set(const std::vector<std::string>& settings) {
+    check_process();
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session_->set(settings));
+  }
+
+  std::vector<std::pair<std::string, std::string>> knobs() {
+    check_process();
+    std::vector<std::pair<std::string, std::string>> found;
+    const nb::gil_scoped_release others_run;
+    for (const session::Knob& knob : value_or_raise(session_->knobs())) {
+      found.emplace_back(knob.key, knob.value);
+    }
+    return found;
+  }
+
+  void write_state_file(const std::string& folder, const std::string& stem,
+                        const std::string& optimizer, const std::vector<FileEntry>& entries) {
+    check_process();
+    session::StateFile file{.folder = folder, .stem = stem, .optimizer = optimizer};
+    for (const auto& [name, shape, tensor, array] : entries) {
+      file.entries.push_back({name, shape, tensor, array});
+    }
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session::write_state_file(*session_, file));
   }
 
   void close() {
@@ -186,6 +328,8 @@ class OpenSession {
   }
 
  private:
+  static PythonStep step_of(const StepId& id) { return {id.step, id.version}; }
+
   // The package asks for one of two precisions: bf16, or fp32.
   static bool has_16_bit_parameters(const std::vector<std::string>& settings) {
     return std::ranges::find(settings, "precision=bf16") != settings.end();
@@ -216,6 +360,27 @@ class OpenSession {
   std::unique_ptr<Session> session_;
 };
 
+// Name, shape, group. The rows (place, what for, bytes), host memory, its cap, seconds.
+using PlannedTensor = std::tuple<std::string, std::vector<std::int64_t>, std::size_t>;
+using PlanRow = std::tuple<std::string, std::string, std::int64_t>;
+using PlanFigures = std::tuple<std::vector<PlanRow>, std::int64_t, std::int64_t, double>;
+
+PlanFigures plan(const std::string& folder, const std::vector<PlannedTensor>& tensors,
+                 std::size_t groups, const std::vector<std::string>& settings) {
+  Session::Request request;
+  request.folder = folder;
+  request.settings = settings;
+  request.groups.resize(groups);
+  for (const auto& [name, shape, group] : tensors) request.tensors.push_back({name, shape, group});
+  const nb::gil_scoped_release others_run;
+  const session::SessionPlan found = value_or_raise(session::plan_session(request));
+  std::vector<PlanRow> rows;
+  for (const session::SessionPlan::Row& row : found.rows) {
+    rows.emplace_back(row.place, row.what, row.size_bytes);
+  }
+  return {rows, found.host_memory_bytes, found.host_memory_cap_bytes, found.update_seconds};
+}
+
 }  // namespace
 }  // namespace sluice::python
 
@@ -227,23 +392,55 @@ NB_MODULE(_core, module) {
   nb::object error = nb::module_::import_("sluice._error").attr("Error");
   nb::register_exception_translator(sluice::python::raise_in_python, error.release().ptr());
 
+  sluice::python::add_machine(module);
   sluice::python::register_activations(module);
   module.def("give_freed_memory_back", &sluice::python::give_freed_memory_back);
+  using sluice::session::Work;
+  nb::enum_<Work>(module, "Work", "core/session/session.h")
+      .value("OTHER", Work::other)
+      .value("FORWARD", Work::forward)
+      .value("BACKWARD", Work::backward)
+      .value("PARAMETERS", Work::parameters)
+      .value("VALIDATION", Work::validation)
+      .value("MODULE", Work::module);
+  module.def("plan", &sluice::python::plan, nb::arg("folder"), nb::arg("tensors"),
+             nb::arg("groups"), nb::arg("settings"));
   nb::class_<OpenSession>(module, "Session", "core/session/session.h")
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
-                    std::size_t, const std::vector<std::string>&>(),
-           nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"))
+                    std::size_t, const std::vector<std::string>&,
+                    const std::vector<std::vector<sluice::python::Values>>&, std::int64_t,
+                    const std::optional<sluice::python::PythonStep>&, bool>(),
+           nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"),
+           nb::arg("arrays"), nb::arg("updates"), nb::arg("origin"), nb::arg("begins_anew"))
       .def_prop_ro("step", &OpenSession::step)
       .def_prop_ro("planned_memory_bytes", &OpenSession::planned_memory_bytes)
       .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())
       .def("replace", &OpenSession::replace, nb::arg("tensor"), nb::arg("values").noconvert())
       .def("read", &OpenSession::read, nb::arg("tensor"), nb::arg("into").noconvert())
       .def("take_step", &OpenSession::take_step, nb::arg("rates"), nb::arg("loss"),
-           nb::arg("gradient_factor"))
+           nb::arg("gradient_factor"), nb::arg("tokens"))
+      .def("note", &OpenSession::note, nb::arg("loss"), nb::arg("tokens"))
+      .def("note_validation", &OpenSession::note_validation, nb::arg("loss"), nb::arg("tokens"))
+      .def("record", &OpenSession::record, nb::arg("work"), nb::arg("begin_ns"), nb::arg("end_ns"),
+           nb::arg("tensor") = -1, nb::arg("name") = "", nb::arg("depth") = 0)
+      .def("count", &OpenSession::count, nb::arg("name"), nb::arg("value"))
       .def("parameters",
            [](nb::handle self, std::size_t tensor) {
              return nb::cast<OpenSession&>(self).parameters(self, tensor);
            })
       .def("make_durable", &OpenSession::make_durable)
+      .def("keep", &OpenSession::keep, nb::arg("keeper"))
+      .def("release", &OpenSession::release, nb::arg("step"), nb::arg("version"))
+      .def("kept", &OpenSession::kept)
+      .def("read_state", &OpenSession::read_state, nb::arg("tensor"), nb::arg("array"),
+           nb::arg("first"), nb::arg("into").noconvert())
+      .def_prop_ro("state_arrays", &OpenSession::state_arrays)
+      .def("updates_done", &OpenSession::updates_done)
+      .def("digest", &OpenSession::digest)
+      .def("save_snapshot", &OpenSession::save_snapshot, nb::arg("folder"))
+      .def("set", &OpenSession::set, nb::arg("settings"))
+      .def("knobs", &OpenSession::knobs)
+      .def("write_state_file", &OpenSession::write_state_file, nb::arg("folder"), nb::arg("stem"),
+           nb::arg("optimizer"), nb::arg("entries"))
       .def("close", &OpenSession::close);
 }

@@ -4,9 +4,11 @@
 //
 // Thread contract: ask() and close() from any thread; the rest on the schedule's thread.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -28,13 +30,17 @@ class Ticket {
 };
 
 struct Note {
-  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, commit };
+  // between: an action behind a commit, or a change of knobs. look: an action at any time.
+  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, between, look };
   Kind kind = Kind::gradient;
   std::size_t tensor = 0;
   std::span<const float> gradient = {};
   std::span<float> into = {};  // of Kind::read
   const StepRequest* step = nullptr;
   StepDone* done = nullptr;
+  const std::function<Status()>* action = nullptr;     // of Kind::between and look
+  const std::vector<std::string>* settings = nullptr;  // a change of knobs, of Kind::between
+  const char* what = nullptr;                          // it is, for messages
   Ticket* ticket = nullptr;
 };
 

@@ -179,4 +179,9 @@ Status OpenRun::apply(const plan::PlannedKnobs& planned, const std::function<Sta
   return options.streams_parameters() ? load_parameters({}) : ok_status();
 }
 
+offload::ResidualPlace residual_of(OpenRun& run) {
+  return run.plan().options.selects_on_host() ? run.assembly().residual_in_memory()
+                                              : offload::ResidualPlace();
+}
+
 }  // namespace sluice::session

@@ -27,6 +27,7 @@ class DeviceFactory;
 namespace sluice::offload {
 class Assembly;
 class Offload;
+struct ResidualPlace;
 }  // namespace sluice::offload
 namespace sluice::plan {
 struct PlannedKnobs;
@@ -104,5 +105,8 @@ class OpenRun {
   std::unique_ptr<RunClock> clock_;
   std::unique_ptr<offload::Assembly> assembly_;
 };
+
+// The residual of error feedback, where it is in memory; else one with nothing in it.
+offload::ResidualPlace residual_of(OpenRun& run);
 
 }  // namespace sluice::session

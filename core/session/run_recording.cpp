@@ -7,6 +7,7 @@
 #include "core/runtime/runtime.h"
 #include "core/session/gpu_recording.h"
 #include "core/session/open_run.h"
+#include "core/session/program_recording.h"
 #include "core/session/run_clock.h"
 #include "core/session/run_memory.h"
 #include "core/session/run_record.h"
@@ -40,6 +41,7 @@ void add_memory(const plan::MemoryPlan& memory, std::vector<rundb::MetaRow>& met
 RunRecording::RunRecording(const settings::RunConfig& config)
     : is_on_(config.record != record::Level::off), database_(config.files.database) {
   recorder_.set_level(config.record);
+  program_ = std::make_unique<ProgramRecording>(recorder());
 }
 
 RunRecording::~RunRecording() = default;

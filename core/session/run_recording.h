@@ -2,7 +2,7 @@
 // The recording of a run, from before its devices are opened to after its last step: the recorder,
 // the GPU's own activity where it is asked for, the database and the collector that fills it.
 //
-// Thread contract: the schedule's thread, but for set_watched() (any).
+// Thread contract: the schedule's thread, but for set_watched() and program() (any).
 
 #include <cstdint>
 #include <memory>
@@ -23,6 +23,7 @@ namespace sluice::session {
 class GpuRecording;
 class LatenessRecorder;
 class OpenRun;
+class ProgramRecording;
 class RunRecorder;
 struct RunHooks;
 
@@ -34,6 +35,8 @@ class RunRecording {
   ~RunRecording();
 
   record::Recorder* recorder() { return is_on_ ? &recorder_ : nullptr; }
+  // What a program of its own does: for any thread.
+  ProgramRecording& program() { return *program_; }
   // Around each launch on a GPU; empty: nobody wants to know.
   model::LaunchRegion launch_region();
 
@@ -63,6 +66,7 @@ class RunRecording {
   bool is_on_;
   std::string database_;
   record::Recorder recorder_;
+  std::unique_ptr<ProgramRecording> program_;
   std::unique_ptr<GpuRecording> gpu_;  // null: none
   std::unique_ptr<collect::Collector> collector_;
   std::int64_t first_step_ = 0;

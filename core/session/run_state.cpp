@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/knob_change.h"
+#include "storage/state/replacement.h"
 
 namespace sluice::session {
 namespace {
@@ -48,7 +49,14 @@ state::StateStore::Options RunState::options() const {
           plan_.config.storage.caching};
 }
 
-Status RunState::create() {
+Status RunState::remove() const {
+  const auto found = state::StateStore::open(options());  // locked, until it is gone
+  if (!found.ok() && found.error().code() == ErrorCode::busy) return found.error();
+  return state::remove_state(options());
+}
+
+Status RunState::create(bool anew) {
+  if (anew) RETURN_IF_ERROR(remove());
   RETURN_IF_ERROR(make_folder(options().directory));
   ASSIGN_OR_RETURN(
       store_, state::StateStore::create(options(), identity(), plan_.geometry, plan_.device_map));
@@ -61,16 +69,18 @@ Status RunState::open(bool moved) {
   return ok_status();
 }
 
-Status RunState::return_to(std::int64_t step) {
-  if (step == this->step()) return ok_status();
+Status RunState::go_back(const std::function<Status(const state::StateStore::Options&)>& how) {
   store_.reset();
-  RETURN_IF_ERROR(state::StateStore::return_to(options(), step));
+  RETURN_IF_ERROR(how(options()));
   return open(false);
 }
 
 Status RunState::check_found() const {
   const std::string& directory = plan_.config.files.state_directory;
-  RETURN_IF_ERROR(state::check_identity(identity(), store_->identity(), directory));
+  state::StateIdentity of_run = identity();
+  // Tensors have the name of their folder, and a folder may be moved, or be a copy.
+  if (plan_.is_of_tensors()) of_run.model_name = store_->identity().model_name;
+  RETURN_IF_ERROR(state::check_identity(of_run, store_->identity(), directory));
   const state::Geometry found = store_->layout().geometry();
   state::Geometry wanted = plan_.geometry;
   wanted.device_count = std::max(wanted.device_count, found.device_count);  // fewer can leave
@@ -167,7 +177,12 @@ Status RunState::load_residual(const offload::ResidualPlace& residual,
         "through with the same ranks",
         drops_residual_of, step()));
   }
-  ASSIGN_OR_RETURN(const bool loaded, offload::load_residual(residual_path(), step(), residual));
+  // A kept step has its own. The other file may be of a run that went on from there, or that came
+  // to a step of the same number in another way.
+  const std::string kept = kept_residual_path(state::last_commit_of(*store_));
+  std::error_code ignored;
+  const std::string& path = fs::exists(kept, ignored) ? kept : residual_path();
+  ASSIGN_OR_RETURN(const bool loaded, offload::load_residual(path, step(), residual));
   if (!loaded) {
     log_warning(fmt::format(
         "there is no residual of step {} (the run was killed): error feedback begins with zeros, "
@@ -178,20 +193,41 @@ Status RunState::load_residual(const offload::ResidualPlace& residual,
   return fs::exists(residual_path(), error) ? ok_status() : mark_residual_gone();
 }
 
+std::string RunState::kept_residual_path(const state::CommitId& id) const {
+  return state::path_beside_kept(options().directory, id, ".residual.slc");
+}
+
+// The residual first: a commit that is kept has it.
+Result<state::CommitId> RunState::keep(const std::string& keeper,
+                                       const offload::ResidualPlace& residual) {
+  if (plan_.options.has_feedback()) {
+    const std::string path = kept_residual_path(state::last_commit_of(*store_));
+    RETURN_IF_ERROR(make_folder_of(path));
+    RETURN_IF_ERROR(offload::save_residual(path, step(), residual));
+  }
+  return store_->keep(keeper);
+}
+
 Result<KeptSnapshot> RunState::save_snapshot(const offload::ResidualPlace& residual,
                                              const Stops& stops) {
+  const fs::path folder =
+      fs::path(plan_.config.files.output) / "snapshots" / fmt::format("step-{:06}", step());
+  return save_snapshot(folder.string(), residual, stops);
+}
+
+Result<KeptSnapshot> RunState::save_snapshot(const std::string& folder,
+                                             const offload::ResidualPlace& residual,
+                                             const Stops& stops) {
   KeptSnapshot kept;
-  kept.path =
-      (fs::path(plan_.config.files.output) / "snapshots" / fmt::format("step-{:06}", step()))
-          .string();
+  kept.path = folder;
   RETURN_IF_ERROR(make_folder(fs::path(kept.path).parent_path().string()));
-  const auto add = [&](const std::string& folder) -> Status {
+  const auto add = [&](const std::string& under_way) -> Status {
     state::StateStore::Options there = options();
-    there.directory = folder;
+    there.directory = under_way;
     if (history_) RETURN_IF_ERROR(history_->save(there));
     if (!plan_.options.has_feedback()) return ok_status();
-    return offload::save_residual((fs::path(folder) / offload::kResidualFileName).string(), step(),
-                                  residual);
+    return offload::save_residual((fs::path(under_way) / offload::kResidualFileName).string(),
+                                  step(), residual);
   };
   ASSIGN_OR_RETURN(kept.saved, state::save_snapshot(*store_,
                                                     {kept.path, plan_.config.storage.durability,

@@ -4,6 +4,7 @@
 //
 // Thread contract: the schedule's thread, between steps.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,12 +31,13 @@ class RunState {
   RunState(const plan::RunPlan& plan, std::optional<RecipeHistory> history)
       : plan_(plan), history_(std::move(history)) {}
 
-  // Its files, empty; what stands in the way of them is an error.
-  Status create();
+  // Its files, empty. What stands in the way of them is an error, or with `anew`, where it is a
+  // state that nobody has open, goes.
+  Status create(bool anew = false);
   // At its last commit. `moved`: its folder was made by a reshard, and has no recipe yet.
   Status open(bool moved);
-  // Back to the commit of `step` (state::StateStore::return_to).
-  Status return_to(std::int64_t step);
+  // Opened anew, once `how` has brought it to another commit (storage/state/return_to.h).
+  Status go_back(const std::function<Status(const state::StateStore::Options&)>& how);
   // Whether it is one that these settings can go on with. ErrorCode::config: the first difference.
   Status check_found() const;
   // Devices that the run has no longer leave it, and the drives' room is reserved. `recipe`: of
@@ -69,14 +71,23 @@ class RunState {
   // A new state has none to go on with.
   Status begin_residual() const;
 
+  // The last commit stays as it is until it is released, with its residual. On any error the run is
+  // as it was.
+  Result<state::CommitId> keep(const std::string& keeper, const offload::ResidualPlace& residual);
+
   // The last commit as OUTPUT/snapshots/step-NNNNNN, with recipe and residual. On any error the run
   // is as it was.
   Result<KeptSnapshot> save_snapshot(const offload::ResidualPlace& residual, const Stops& stops);
+  // The same in another folder, which is not there yet.
+  Result<KeptSnapshot> save_snapshot(const std::string& folder,
+                                     const offload::ResidualPlace& residual, const Stops& stops);
 
  private:
   state::StateStore::Options options() const;
   std::string residual_path() const;
+  std::string kept_residual_path(const state::CommitId& id) const;
   Status mark_residual_gone() const;
+  Status remove() const;
 
   const plan::RunPlan& plan_;
   std::optional<RecipeHistory> history_;

@@ -1,7 +1,10 @@
 #include "core/session/session.h"
 
 #include "base/check.h"
+#include "core/control/knob.h"
+#include "core/plan/run_plan.h"
 #include "core/session/note_box.h"
+#include "core/session/open_run.h"
 #include "core/session/session_schedule.h"
 
 namespace sluice::session {
@@ -56,7 +59,32 @@ Result<StepDone> Session::take_step(const StepRequest& request) {
   return done;
 }
 
-Status Session::commit() { return schedule_->ask({.kind = Note::Kind::commit}); }
+Status Session::note(const StepNote& note) { return schedule_->note(note); }
+
+void Session::record(const WorkSpan& span) { schedule_->record(span); }
+
+void Session::count(std::string_view name, double value) { schedule_->count(name, value); }
+
+Result<StepId> Session::commit() { return schedule_->commit_step(); }
+Result<StepId> Session::keep(const std::string& keeper) { return schedule_->keep(keeper); }
+Status Session::release(const StepId& id) { return schedule_->release(id); }
+Result<std::vector<KeptStep>> Session::kept() { return schedule_->kept(); }
+
+Status Session::set(const std::vector<std::string>& settings) {
+  return schedule_->ask(
+      {.kind = Note::Kind::between, .settings = &settings, .what = "a change of knobs"});
+}
+
+Result<std::vector<Knob>> Session::knobs() {
+  std::vector<Knob> knobs;
+  RETURN_IF_ERROR(schedule_->at_once([&](OpenRun& run) {
+    for (control::Knob& knob : settings::knobs(run.plan().config)) {
+      knobs.push_back({std::move(knob.key), std::move(knob.value), std::move(knob.values)});
+    }
+    return ok_status();
+  }));
+  return knobs;
+}
 
 Status Session::close() { return schedule_->close(); }
 

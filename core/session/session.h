@@ -20,8 +20,8 @@
 // update with the settings of docs/settings.md (method, density, devices, ...), and knobs change
 // between two steps.
 //
-// Thread contract: send() from any thread, wait() and the parameters too; all else from one thread
-// at a time. No call is made from a callback of the session.
+// Thread contract: send() from any thread, wait(), the parameters, record() and count() too; all
+// else from one thread at a time. No call is made from a callback of the session.
 
 #include <cstdint>
 #include <functional>
@@ -30,6 +30,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -53,6 +54,13 @@ struct Tensor {
   std::string tied_to = {};
 };
 
+// A setting that may change between two steps.
+struct Knob {
+  std::string key;
+  std::string value;   // in force
+  std::string values;  // that it may have: "1 to 64", "host, csd"
+};
+
 struct StepRequest {
   std::optional<double> lr = {};  // none: that of the settings' schedule
   // In this step, one for each group; empty: those that the session was opened with.
@@ -63,6 +71,39 @@ struct StepRequest {
   double gradient_factor = 1;
   // For the record, and for whoever watches; none: the session does not know it.
   double loss = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t tokens = 0;
+  // The loss comes with note(): until then, or until the next step begins, nobody is told of the
+  // step.
+  bool awaits_note = false;
+};
+
+// The figures that are known behind a step; none: as they are.
+struct StepNote {
+  std::optional<double> loss = {};
+  std::optional<std::int64_t> tokens = {};
+  // For the record: with the step's parameters on held-out data, and how many tokens it has.
+  std::optional<double> validation_loss = {};
+  std::int64_t validation_tokens = 0;
+};
+
+// The kinds of work that a program does between its calls.
+enum class Work : std::uint8_t {
+  other,       // none of these: its data, its log, its clipping
+  forward,     // of the model, or a part of it
+  backward,    // the same; with a tensor, up to that one's gradient
+  parameters,  // the last step's, copied to where forward reads them
+  validation,  // forward of held-out text
+  module,      // one module's part of a forward, by its name
+};
+
+// In nanoseconds of CLOCK_MONOTONIC (std::chrono::steady_clock).
+struct WorkSpan {
+  Work work = Work::other;
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::optional<std::size_t> tensor = {};
+  std::string_view name = {};  // of a module
+  int depth = 0;               // modules around a module
 };
 
 struct StepDone {
@@ -70,6 +111,18 @@ struct StepDone {
   double grad_norm = 0;   // before clipping (max_grad_norm)
   double lr = 0;
   bool is_stopping = false;  // somebody asked the run to stop (`sluice stop`)
+};
+
+// A committed step. Two runs that went on from one step in different ways have two versions of a
+// later one.
+struct StepId {
+  std::int64_t step = 0;
+  std::string version;
+};
+
+struct KeptStep {
+  StepId id;
+  std::string keeper;  // a path, or what its owner calls itself; may be empty
 };
 
 class Session {
@@ -83,8 +136,21 @@ class Session {
     // Fills `out` with the first values of a tensor, from element `first` on. Called by several
     // threads; the same values whenever it is asked.
     std::function<void(std::size_t tensor, std::int64_t first, std::span<float> out)> initial = {};
+    // The same for another array of a new state (SessionState::arrays()), counted from 1; empty:
+    // zeros.
+    std::function<void(std::size_t tensor, std::size_t array, std::int64_t first,
+                       std::span<float> out)>
+        initial_array = {};
+    // Updates that these arrays have seen: the first step of a new state is the one behind them.
+    std::int64_t initial_updates = 0;
     // "key=value" (docs/settings.md), with `platform` among them.
     std::vector<std::string> settings = {};
+    // The state goes back to this step, which is kept, or the last one; what was committed after it
+    // and is not kept is lost. Without a version: the commit before the last one, for ranks that
+    // were a step ahead when all were killed. None: it goes on from its last commit.
+    std::optional<StepId> from = {};
+    // A state that the folder has is removed, with the steps that it keeps.
+    bool begins_anew = false;
   };
   // Goes on with the state in the folder, or makes one. Errors: those of settings, memory plan and
   // state, as `sluice train` has them.
@@ -120,15 +186,41 @@ class Session {
   // commit stands.
   Result<StepDone> take_step(const StepRequest& request = {});
 
-  // Between two steps: returns once the last one is durable, whatever `commit_every` says. Errors:
-  // ErrorCode::config where a gradient of the step to come has been sent; those of the drives.
-  Status commit();
+  // Between two steps: returns once the last one is durable, whatever `commit_every` says. Errors,
+  // of the three calls below as well: ErrorCode::config where a gradient of the step to come has
+  // been sent; those of the drives.
+  Result<StepId> commit();
+  // The last step, committed, is kept until it is released: Request::from finds it, however many
+  // steps have followed. It takes room on the drives, as much as one version of the state, and no
+  // copy. Again: it has another keeper. Errors: ErrorCode::no_space, and nothing is kept.
+  Result<StepId> keep(const std::string& keeper);
+  // Errors: ErrorCode::not_found for a step that is not kept.
+  Status release(const StepId& id);
+  Result<std::vector<KeptStep>> kept();
+
+  // Between two steps: changes knobs ("key=value") from the next one on, as `sluice set` does, all
+  // of them or none. ErrorCode::config: a setting that is no knob, or a value that cannot be, with
+  // what can.
+  Status set(const std::vector<std::string>& settings);
+  // At any time.
+  Result<std::vector<Knob>> knobs();
+
+  // What the program knows of the last step only behind it (StepRequest::awaits_note). Errors
+  // (ErrorCode::config): nobody waits for its loss or tokens, since the loss was given, or the next
+  // step has begun.
+  Status note(const StepNote& note);
+
+  // For the record: what the program did, in the step under way; and a figure of its own, from now
+  // on, such as the epoch. Neither waits, and with record=off they do nothing.
+  void record(const WorkSpan& span);
+  void count(std::string_view name, double value);
 
   // Commits, and ends the recording. Nothing else may be called after it.
   Status close();
 
  private:
   class Schedule;
+  friend class SessionState;  // core/session/session_state.h
   explicit Session(std::unique_ptr<Schedule> schedule);
 
   std::unique_ptr<Schedule> schedule_;

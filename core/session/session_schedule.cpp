@@ -15,11 +15,15 @@
 #include "core/session/note_box.h"
 #include "core/session/open_run.h"
 #include "core/session/open_run_request.h"
+#include "core/session/program_change.h"
+#include "core/session/program_recording.h"
 #include "core/session/run_clock.h"
 #include "core/session/run_recording.h"
 #include "core/session/run_state.h"
+#include "core/session/session_plan.h"
 #include "core/session/session_settings.h"
 #include "core/session/step_decision.h"
+#include "storage/state/return_to.h"
 
 namespace sluice::session {
 namespace {
@@ -30,10 +34,21 @@ optimizer::UpdateOptions with_rates(optimizer::UpdateOptions update, const Group
   return update;
 }
 
+bool is_of_tensor(Note::Kind kind) {
+  return kind == Note::Kind::gradient || kind == Note::Kind::read || kind == Note::Kind::replace ||
+         kind == Note::Kind::wait;
+}
+
 }  // namespace
 
 // The gradients of the step to come, and who waits for parameters of the one before.
 struct Session::Schedule::Step {
+  // A step that is over, before anybody was told of it.
+  struct Untold {
+    StepReport report;
+    TimeNs begin_ns = 0;
+  };
+
   Step(runtime::Runtime& runtime, const model::FlatLayout& layout)
       : is_sent(layout.layers.size(), false), gradients(runtime), waits(runtime) {}
 
@@ -42,6 +57,7 @@ struct Session::Schedule::Step {
   TimeNs begin_ns = 0;  // its first gradient
   runtime::TaskGroup gradients;
   runtime::TaskGroup waits;
+  std::optional<Untold> before;
 };
 
 Result<std::unique_ptr<Session::Schedule>> Session::Schedule::open(const Request& request) {
@@ -67,12 +83,20 @@ Status Session::Schedule::close() {
 }
 
 Status Session::Schedule::ask(Note note) {
-  const bool is_of_tensor = note.kind != Note::Kind::step && note.kind != Note::Kind::commit;
-  if (is_of_tensor && note.tensor >= request_.tensors.size()) {
+  if (is_of_tensor(note.kind) && note.tensor >= request_.tensors.size()) {
     return make_error(ErrorCode::config, "tensor {}: the session has {}", note.tensor,
                       request_.tensors.size());
   }
   return notes_ != nullptr ? notes_->ask(note) : Status(session_is_over());
+}
+
+Status Session::Schedule::between(const char* what, const Work& work) {
+  return ask_between(what, [&] { return work(*run_); });
+}
+
+Status Session::Schedule::at_once(const Work& work) {
+  const std::function<Status()> on_run = [&] { return work(*run_); };
+  return ask({.kind = Note::Kind::look, .action = &on_run});
 }
 
 ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
@@ -80,6 +104,25 @@ ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
   if (layer == kNoLayer) return tensors_.frozen_parameters(tensor);
   const model::TensorInfo& info = tensors_.layout().tensors.at(index_of(layer));
   return run_->parameters().subspan(info.first, info.count);
+}
+
+Status Session::Schedule::note(const StepNote& figures) {
+  return at_once([&](OpenRun&) {
+    if (figures.validation_loss) tell_validation(figures);
+    return figures.loss || figures.tokens ? take_figures(figures) : ok_status();
+  });
+}
+
+// The parameters that are copied are those of the last step.
+void Session::Schedule::record(const WorkSpan& span) {
+  const bool is_of_tensor = span.tensor && *span.tensor < request_.tensors.size();
+  const std::int64_t step = step_.load() - (span.work == session::Work::parameters ? 1 : 0);
+  recording_->program().record(span, is_of_tensor ? tensors_.layer(*span.tensor) : kNoLayer,
+                               static_cast<std::int32_t>(step));
+}
+
+void Session::Schedule::count(std::string_view name, double value) {
+  recording_->program().count(name, value);
 }
 
 std::int64_t Session::Schedule::planned_memory_bytes() const {
@@ -112,9 +155,10 @@ Status Session::Schedule::open_all() {
   } else {
     state::TrainingPosition position;
     position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
+    position.optimizer_step = request_.initial_updates;
     const offload::FillInitial fill = [this](std::int32_t variable, std::int64_t first,
                                              std::span<float> out) {
-      if (variable == 0) tensors_.fill(first, out);
+      tensors_.fill(static_cast<std::size_t>(variable), first, out);
       return ok_status();
     };
     RETURN_IF_ERROR(run_->begin(recipe_, fill, position, {}));
@@ -136,28 +180,19 @@ Status Session::Schedule::open_all() {
 }
 
 Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
-  ASSIGN_OR_RETURN(settings::RunConfig config, config_of(request_));
-  RETURN_IF_ERROR(check_goes_with_session(config));
-  ASSIGN_OR_RETURN(tensors_, TensorTable::make(request_, config.offload.subgroup_elements));
-  config.offload.subgroup_elements = tensors_.subgroup_elements();
-  ASSIGN_OR_RETURN(const platform::Platform platform,
-                   platform::load_platform(config.files.platform));
-  recipe_ = recipe_of(config, tensors_, request_.groups);
   OpenRunRequest planned;
-  ASSIGN_OR_RETURN(planned.plan, plan::plan_tensors(config, tensors_.layout(), platform));
+  ASSIGN_OR_RETURN(planned.plan, run_plan_of(request_, tensors_));
+  const settings::RunConfig& config = planned.plan.config;
+  recipe_ = recipe_of(config, tensors_, request_.groups);
   const std::string& directory = config.files.state_directory;
   ASSIGN_OR_RETURN(start, start_of(directory));
+  if (request_.begins_anew) start = StartFrom::new_state;
   if (start == StartFrom::last_commit) {
     ASSIGN_OR_RETURN(planned.history, RecipeHistory::load(directory));
     const auto other = planned.history ? planned.history->other_origin(recipe_) : std::nullopt;
     if (other) return other_origin_error(directory, *other);
   }
-  const std::int64_t frozen_bytes = tensors_.frozen_bytes(planned.plan.options.parameter_kind);
-  ASSIGN_OR_RETURN(planned.memory, plan_run_memory(planned.plan, [=](const plan::RunPlan&) {
-                     plan::ModelMemory memory;
-                     if (frozen_bytes > 0) memory.host.push_back({"frozen tensors", frozen_bytes});
-                     return memory;
-                   }));
+  ASSIGN_OR_RETURN(planned.memory, memory_of(planned.plan, tensors_));
   ASSIGN_OR_RETURN(recording_, RunRecording::prepare(config));
   planned.recorder = recording_->recorder();
   return planned;
@@ -166,15 +201,28 @@ Result<OpenRunRequest> Session::Schedule::plan_all(StartFrom& start) {
 Status Session::Schedule::open_state(StartFrom start) {
   RETURN_IF_ERROR(make_folder(run_->plan().config.files.output));
   RunState& state = run_->state();
-  if (start == StartFrom::new_state) return state.create();
+  if (start == StartFrom::new_state) {
+    if (!request_.from) return state.create(request_.begins_anew);
+    return make_error(ErrorCode::not_found,
+                      "{}: there is no state whose step {} could be gone on from",
+                      run_->plan().config.files.state_directory, request_.from->step);
+  }
   RETURN_IF_ERROR(state.open(false));
   RETURN_IF_ERROR(state.check_found());
+  if (request_.from) {
+    const state::CommitId id{request_.from->step, request_.from->version};
+    RETURN_IF_ERROR(state.go_back([&id](const auto& options) {
+      return id.version.empty() ? state::return_to(options, id.step)
+                                : state::return_to_kept(options, id);
+    }));
+  }
   return state.take_over(recipe_);
 }
 
 Status Session::Schedule::open_record(StartFrom start) {
   RunRecording::Facts facts{.start = start};
   facts.hardware.devices = run_->device_description();
+  facts.meta.push_back({"tensors", tensors_text(request_.tensors)});
   RETURN_IF_ERROR(recording_->open(*run_, facts));
   live_ = LiveControl::start_or_warn(
       *this, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
@@ -185,10 +233,8 @@ Status Session::Schedule::take_steps() {
   while (true) {
     ASSIGN_OR_RETURN(const std::optional<Note> first, first_gradient());
     if (!first) return ok_status();
-    if (first->kind == Note::Kind::commit) {
-      const Status committed = commit();
-      notes_->answer(*first, committed);
-      RETURN_IF_ERROR(committed);
+    if (first->kind == Note::Kind::between) {
+      RETURN_IF_ERROR(do_between(*first));
       continue;
     }
     // As late as can be: what was asked while the program computed counts for this step.
@@ -202,7 +248,33 @@ Status Session::Schedule::take_steps() {
   }
 }
 
-// Or a commit that is asked for before it. Answers all that comes before; none: the session is
+// An action that cannot be done is no reason to end the session; a commit that fails is, and a
+// change of knobs that fails halfway.
+Status Session::Schedule::do_between(const Note& note) {
+  Status served = commit();
+  Status outcome = ok_status();
+  if (served.ok() && note.settings != nullptr) {
+    served = change_knobs(*note.settings, outcome);
+  } else if (served.ok()) {
+    outcome = (*note.action)();
+  }
+  notes_->answer(note, served.ok() ? outcome : served);
+  return served;
+}
+
+Status Session::Schedule::change_knobs(const std::vector<std::string>& settings, Status& outcome) {
+  tell_step();  // before the knobs of the next one
+  ProgramChange change(settings);
+  hooks_.observers.push_back(&change);
+  hooks_.requests.push_back(&change);
+  Status served = knobs_->before_step(position_.step);
+  hooks_.observers.pop_back();
+  hooks_.requests.pop_back();
+  outcome = change.outcome();
+  return served;
+}
+
+// Or an action that is asked for before it. Answers all that comes before; none: the session is
 // closed.
 Result<std::optional<Note>> Session::Schedule::first_gradient() {
   std::optional<Note> first;
@@ -218,7 +290,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
     CO_RETURN_IF_ERROR(next);
     if (!*next) break;
     const bool is_gradient = (*next)->kind == Note::Kind::gradient && check_gradient(**next).ok();
-    if (is_gradient || (*next)->kind == Note::Kind::commit) {
+    if (is_gradient || (*next)->kind == Note::Kind::between) {
       first = **next;
     } else {
       take_note(**next, too_early);
@@ -232,9 +304,10 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
 
 // A snapshot that cannot be kept is no reason to end the run.
 Status Session::Schedule::between_steps() {
+  tell_step();
   if (live_ && live_->wants_snapshot()) {
     RETURN_IF_ERROR(commit());
-    const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual(), {});
+    const Result<KeptSnapshot> kept = run_->state().save_snapshot(residual_of(*run_), {});
     for (RunObserver* observer : hooks_.observers) observer->on_snapshot(kept);
   }
   return knobs_->before_step(position_.step);
@@ -273,12 +346,13 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
       begin_step();
       return under_way_->gradients.spawn(take_gradient(note));
     }
-    case Note::Kind::commit:  // within a step
-      return notes_->answer(
-          note, make_error(ErrorCode::config,
-                           "a commit was asked for among the gradients of step {}; ask for it "
-                           "before the first of them",
-                           position_.step + 1));
+    case Note::Kind::look:
+      return notes_->answer(note, (*note.action)());
+    case Note::Kind::between:  // within a step
+      return notes_->answer(note, make_error(ErrorCode::config,
+                                             "{} was asked for among the gradients of step {}; "
+                                             "ask for it before the first of them",
+                                             note.what, position_.step + 1));
     case Note::Kind::step: {
       const Status good = check_step(note);
       if (!good.ok()) return notes_->answer(note, good);
@@ -389,7 +463,7 @@ runtime::Operation Session::Schedule::copy_gradient(const Note& note,
                                                     const model::LayerGradient& into) {
   runtime::Operation copy;
   copy.runtime = &run_->runtime();
-  copy.label.stage = stages::Stage::backward;
+  copy.label.stage = stages::Stage::take_gradient;
   copy.label.layer = tensors_.layer(note.tensor);
   copy.work.kind = runtime::WorkKind::function;
   copy.work.workers = runtime::Workers::compute;
@@ -452,24 +526,67 @@ Status Session::Schedule::take_step(const Note& note) {
   const TimeNs sent_ns = now_ns();
   RETURN_IF_ERROR(run_->runtime().run(finish_step(plan, gradients)));
   position_ = position_after(plan, gradients);
+  Step::Untold untold{report_of(plan, gradients, sent_ns), step_end_ns_};
+  untold.report.loss = note.step->loss;
+  untold.report.tokens = note.step->tokens;
+  step_end_ns_ += untold.report.total_ns;
+  under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
+  under_way_->before = std::move(untold);
+  if (!note.step->awaits_note) tell_step();
+  step_ = position_.step;
+  *note.done = {position_.step, gradients.norm, plan.update.lr, live_ && live_->wants_stop()};
+  return ok_status();
+}
+
+// Forward ends where the program says so, or else with the first gradient.
+StepReport Session::Schedule::report_of(const StepPlan& plan, const GradientSummary& gradients,
+                                        TimeNs sent_ns) const {
   StepReport report;
   report.step = position_.step;
   report.steps = run_->plan().config.schedule.steps;
-  report.loss = note.step->loss;
   report.grad_norm = gradients.norm;
   report.lr = plan.update.lr;
-  const TimeNs end_ns = now_ns();
-  report.forward_ns = under_way_->begin_ns - step_end_ns_;
-  report.backward_ns = sent_ns - under_way_->begin_ns;
+  const TimeNs said_ns = recording_->program().forward_end_ns();
+  const bool is_said = said_ns > step_end_ns_ && said_ns <= sent_ns;
+  const TimeNs forward_end_ns = is_said ? said_ns : under_way_->begin_ns;
+  const TimeNs end_ns = run_->runtime().now_ns();
+  report.forward_ns = forward_end_ns - step_end_ns_;
+  report.backward_ns = sent_ns - forward_end_ns;
   report.update_ns = end_ns - sent_ns;
   report.total_ns = end_ns - step_end_ns_;
-  run_->clock().record_step(report, step_end_ns_);
-  for (RunObserver* observer : hooks_.observers) observer->on_step(report);
-  step_end_ns_ = end_ns;
-  step_ = position_.step;
-  *note.done = {position_.step, gradients.norm, plan.update.lr, live_ && live_->wants_stop()};
-  under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
+  return report;
+}
+
+Status Session::Schedule::take_figures(const StepNote& figures) {
+  if (!under_way_->before) {
+    return make_error(ErrorCode::config,
+                      "nobody waits for figures of step {}: its loss was given with the step, or "
+                      "the step after it has begun",
+                      position_.step);
+  }
+  StepReport& report = under_way_->before->report;
+  report.loss = figures.loss.value_or(report.loss);
+  report.tokens = figures.tokens.value_or(report.tokens);
+  tell_step();
   return ok_status();
+}
+
+void Session::Schedule::tell_step() {
+  const std::optional<Step::Untold> step = std::exchange(under_way_->before, std::nullopt);
+  if (!step) return;
+  run_->clock().record_step(step->report, step->begin_ns);
+  for (RunObserver* observer : hooks_.observers) observer->on_step(step->report);
+}
+
+void Session::Schedule::tell_validation(const StepNote& figures) {
+  ValidationReport report;
+  report.step = position_.step;
+  report.ts = now_ns();
+  report.loss = *figures.validation_loss;
+  report.tokens = figures.validation_tokens;
+  for (RunObserver* observer : hooks_.observers) observer->on_validation(report);
+  // The time of a validation is no step's.
+  if (!under_way_->has_begun) step_end_ns_ = report.ts;
 }
 
 // A step that was begun and not taken is dropped: with it go those since the last commit.
@@ -477,23 +594,19 @@ Status Session::Schedule::end(Status served) {
   const bool is_within_step = under_way_->has_begun;
   if (served.ok() && !is_within_step) {
     served = commit();
-    if (served.ok()) served = run_->state().keep_residual(residual());
+    if (served.ok()) served = run_->state().keep_residual(residual_of(*run_));
     if (served.ok()) served = run_->state().store().check_files();
   } else if (run_->has_offload()) {
     const Status drained = run_->runtime().run(run_->offload().drain());
     static_cast<void>(drained);  // the first failure is the one to tell
   }
+  tell_step();
   if (knobs_ && served.ok()) knobs_->refuse_the_rest(position_.step);
   recording_->record_rest();
   if (live_) live_->close(served.ok() ? "the session has ended" : served.error().message());
   recording_->close();
   notes_->answer_rest(served);
   return served;
-}
-
-offload::ResidualPlace Session::Schedule::residual() {
-  return run_->plan().options.selects_on_host() ? run_->assembly().residual_in_memory()
-                                                : offload::ResidualPlace();
 }
 
 TimeNs Session::Schedule::now_ns() { return run_->runtime().now_ns(); }

@@ -2,13 +2,16 @@
 // The thread that a session's schedule stays in: it takes the program's notes, moves its gradients
 // down, updates, and lets others change the run between two steps.
 //
-// Thread contract: open(), ask(), close(), step() and parameters() from the program's threads;
-// everything private is the schedule's thread's.
+// Thread contract: all that is public from the program's threads; everything private is the
+// schedule's thread's, but for ask_between().
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/runtime/operation.h"
 #include "core/runtime/task.h"
@@ -18,10 +21,6 @@
 #include "core/session/start_from.h"
 #include "core/session/tensor_table.h"
 #include "core/session/tunable.h"
-
-namespace sluice::offload {
-struct ResidualPlace;
-}
 
 namespace sluice::model {
 struct LayerGradient;
@@ -47,16 +46,34 @@ class Session::Schedule final : private Tunable {
 
   // Sends the note and waits for what comes of it.
   Status ask(Note note);
+  // Has the schedule's thread do it with the run: between two steps, behind a commit, or at once.
+  // `what` it is, for the error among gradients.
+  using Work = std::function<Status(OpenRun& run)>;
+  Status between(const char* what, const Work& work);
+  Status at_once(const Work& work);
+  // core/session/kept_steps.cpp
+  Result<StepId> commit_step();
+  Result<StepId> keep(const std::string& keeper);
+  Status release(const StepId& id);
+  Result<std::vector<KeptStep>> kept();
   Status close();
   std::int64_t step() const { return step_.load(); }
   std::int64_t planned_memory_bytes() const;  // before the first gradient
   ParameterSpan parameters(std::size_t tensor) const;
+  const TensorTable& tensors() const { return tensors_; }
+  const Request& request() const { return request_; }
+  Status note(const StepNote& figures);
+  void record(const WorkSpan& span);
+  void count(std::string_view name, double value);
 
  private:
   struct Step;
 
   explicit Schedule(const Request& request);
 
+  // Has the schedule's thread do it between two steps, behind a commit, and waits. `what`: for the
+  // error that it comes among the gradients of a step.
+  Status ask_between(const char* what, const std::function<Status()>& action);
   void run(Ticket& opened);
   Status open_all();
   Result<OpenRunRequest> plan_all(StartFrom& start);
@@ -66,6 +83,8 @@ class Session::Schedule final : private Tunable {
   Status take_steps();
   Result<std::optional<Note>> first_gradient();
   runtime::Task<Status> take_until_gradient(std::optional<Note>& first);
+  Status do_between(const Note& note);
+  Status change_knobs(const std::vector<std::string>& settings, Status& outcome);
   Status between_steps();
   runtime::Task<Status> collect(Note first, std::optional<Note>& asked);
   void take_note(const Note& note, std::optional<Note>& asked);
@@ -82,10 +101,13 @@ class Session::Schedule final : private Tunable {
   StepPlan step_plan(const StepRequest& request) const;
   runtime::Task<Status> finish_step(const StepPlan& plan, GradientSummary& gradients);
   Status take_step(const Note& note);
+  StepReport report_of(const StepPlan& plan, const GradientSummary& gradients,
+                       TimeNs sent_ns) const;
+  Status take_figures(const StepNote& figures);
+  void tell_step();
+  void tell_validation(const StepNote& figures);
 
   Status end(Status served);
-  offload::ResidualPlace residual();
-
   plan::LivePlan live_plan() const override;
   TimeNs now_ns() override;
   Status commit() override;
@@ -103,7 +125,7 @@ class Session::Schedule final : private Tunable {
 
   // The schedule's thread alone uses these, but for the notes.
   Recipe recipe_;
-  std::unique_ptr<RunRecording> recording_;
+  std::unique_ptr<RunRecording> recording_;  // its program() is the program's threads', too
   std::unique_ptr<OpenRun> run_;
   std::unique_ptr<LiveControl> live_;
   RunHooks hooks_;

@@ -1,7 +1,11 @@
 #include "core/session/session_settings.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
+#include <charconv>
 #include <filesystem>
+#include <sstream>
 
 #include "core/plan/run_plan.h"
 #include "core/session/tensor_table.h"
@@ -94,6 +98,40 @@ Result<StartFrom> start_of(const std::string& directory) {
   if (found.ok()) return StartFrom::last_commit;
   if (found.error().code() == ErrorCode::not_found) return StartFrom::new_state;
   return found.error();
+}
+
+std::string tensors_text(std::span<const Tensor> tensors) {
+  std::string text;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.is_frozen || !tensor.tied_to.empty()) continue;
+    text += fmt::format("{} {} {}\n", tensor.group, fmt::join(tensor.shape, "x"), tensor.name);
+  }
+  return text;
+}
+
+Result<Session::Request> parse_tensors(const std::string& text) {
+  Session::Request request;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    Tensor tensor;
+    std::string shape;
+    words >> tensor.group >> shape >> std::ws;
+    std::getline(words, tensor.name);
+    for (const char* at = shape.data(); at < shape.data() + shape.size();) {
+      std::int64_t& size = tensor.shape.emplace_back(0);
+      const auto [end, error] = std::from_chars(at, shape.data() + shape.size(), size);
+      if (error != std::errc() || size < 1) tensor.name.clear();
+      at = end + 1;
+    }
+    constexpr std::size_t kGroupsMax = 1 << 20;  // more are a damaged file
+    if (tensor.name.empty() || tensor.group >= kGroupsMax) {
+      return make_error(ErrorCode::config, "\"{}\" is no tensor: GROUP SHAPE NAME", line);
+    }
+    request.groups.resize(std::max(request.groups.size(), tensor.group + 1));
+    request.tensors.push_back(std::move(tensor));
+  }
+  return request;
 }
 
 Recipe recipe_of(const settings::RunConfig& config, const TensorTable& tensors,

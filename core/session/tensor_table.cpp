@@ -56,6 +56,7 @@ Result<TensorTable> TensorTable::make(const Session::Request& request,
                                       std::int64_t subgroup_elements) {
   TensorTable table;
   table.initial_ = request.initial;
+  table.initial_array_ = request.initial_array;
   table.subgroup_elements_ = subgroup_elements;
   RETURN_IF_ERROR(table.take(request));
   RETURN_IF_ERROR(table.tie(request.tensors));
@@ -164,17 +165,23 @@ std::string TensorTable::groups_text() const {
   return text;
 }
 
-void TensorTable::fill(std::int64_t first, std::span<float> out) const {
+void TensorTable::fill_tensor(std::size_t tensor, std::size_t array, std::int64_t first,
+                              std::span<float> out) const {
+  if (array > 0) return initial_array_(tensor, array, first, out);
+  initial_(tensor, first, out);
+}
+
+void TensorTable::fill(std::size_t array, std::int64_t first, std::span<float> out) const {
   std::ranges::fill(out, 0.0F);
-  if (!initial_) return;
+  if (array == 0 ? !initial_ : !initial_array_) return;
   const std::int64_t end = first + std::ssize(out);
   for (std::size_t layer = 0; layer < tensor_of_.size(); ++layer) {
     const model::TensorInfo& info = layout_.tensors[layer];
     const std::int64_t low = std::max(first, info.first);
     const std::int64_t high = std::min(end, info.first + info.count);
     if (low >= high) continue;
-    initial_(
-        tensor_of_[layer], low - info.first,
+    fill_tensor(
+        tensor_of_[layer], array, low - info.first,
         out.subspan(static_cast<std::size_t>(low - first), static_cast<std::size_t>(high - low)));
   }
 }

@@ -47,8 +47,8 @@ class TensorTable {
   // kNoLayer: it is frozen.
   LayerId layer(std::size_t tensor) const { return layer_of_.at(tensor); }
 
-  // Initial values of the flat parameters.
-  void fill(std::int64_t first, std::span<float> out) const;
+  // Initial values of an array of the state: 0 = the flat parameters. `out` has zeros.
+  void fill(std::size_t array, std::int64_t first, std::span<float> out) const;
   // The parameters of what is frozen.
   std::int64_t frozen_bytes(ParameterKind kind) const;
   void fill_frozen(ParameterKind kind);
@@ -61,7 +61,13 @@ class TensorTable {
   Status add_layer(std::size_t tensor, const Tensor& info);
   void end_group(bool is_last);
 
+  void fill_tensor(std::size_t tensor, std::size_t array, std::int64_t first,
+                   std::span<float> out) const;
+
   std::function<void(std::size_t tensor, std::int64_t first, std::span<float> out)> initial_;
+  std::function<void(std::size_t tensor, std::size_t array, std::int64_t first,
+                     std::span<float> out)>
+      initial_array_;
   model::FlatLayout layout_;
   std::int64_t subgroup_elements_ = 0;
   std::vector<std::int32_t> group_ends_;

@@ -16,15 +16,16 @@
 namespace sluice::stages {
 
 enum class Stage : std::uint8_t {
-  batch_in,          // a micro-batch's tokens, or a part, to an accelerator
-  parameter_read,    // a part of a layer's parameters, from a drive
-  parameter_check,   // whether it is what was written; into their place
-  layer_in,          // a layer's parameters, or a part, to an accelerator
-  peer_in,           // the parts of the other accelerators
-  all_gather,        // a layer's parameters from the ranks that have a part of them each
-  forward,           // one layer, one micro-batch
-  activation_out,    // what a layer keeps for its backward, from an accelerator to host memory
-  activation_sum,    // its checksums
+  host_work,        // a program's own, around forward and backward: its data, its log, its clipping
+  batch_in,         // a micro-batch's tokens, or a part, to an accelerator
+  parameter_read,   // a part of a layer's parameters, from a drive
+  parameter_check,  // whether it is what was written; into their place
+  layer_in,         // a layer's parameters, or a part, to an accelerator
+  peer_in,          // the parts of the other accelerators
+  all_gather,       // a layer's parameters from the ranks that have a part of them each
+  forward,          // one layer, one micro-batch
+  activation_out,   // what a layer keeps for its backward, from an accelerator to host memory
+  activation_sum,   // its checksums
   activation_write,  // the same, to a drive
   activation_read,   // and back to host memory
   activation_check,  // whether what is back is what left
@@ -36,6 +37,7 @@ enum class Stage : std::uint8_t {
   gradient_out,      // a layer's gradients, or what is sent of them, from an accelerator
   residual_in,       // error feedback's residual, or what goes back into it, to an accelerator
   residual_out,      // the residual from an accelerator, to be kept
+  take_gradient,     // a gradient that a program has computed, copied from its memory
   gradient,          // overflow check and norm of a layer's gradients
   compress,          // the largest elements of a layer's gradients, selected
   stage_gradient,    // gradients into a bounce buffer, in the wire's format
@@ -83,7 +85,7 @@ enum class StagePhase : std::uint8_t { none, forward, backward, parameters };
 
 // The cause that a stage spends a step's time on, in a verdict, wherever it runs. `by_track`: a
 // transfer on its fullest link, a kernel on what runs it.
-enum class StageCause : std::uint8_t { by_track, compression, commit, ranks };
+enum class StageCause : std::uint8_t { by_track, compression, commit, ranks, program };
 
 // Which rate of its engine a kernel is charged by (docs/platform_format.md).
 enum class StageRate : std::uint8_t { none, layer, stage, checksum, compress, rule };
@@ -120,6 +122,10 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
   using Phase = StagePhase;
   namespace colour = palette;
   return std::array<StageInfo, kStageCount>{{
+      {.stage = host_work,
+       .name = "host_work",
+       .colour = colour::kProgram,
+       .cause = StageCause::program},
       {.stage = batch_in,
        .name = "batch_in",
        .kind = transfer,
@@ -255,11 +261,18 @@ inline constexpr std::array<StageInfo, kStageCount> kStages = [] {
        .place = accelerator,
        .colour = colour::kHostLink,
        .every_step = false},
+      {.stage = take_gradient,
+       .name = "take_gradient",
+       .phase = Phase::backward,
+       .colour = colour::kHostKernel},
       {.stage = gradient,
        .name = "gradient",
        .phase = Phase::backward,
        .colour = colour::kHostKernel,
-       .set_off_by = {{{backward, layer}, {gradient_out, layer}, {all_reduce, layer}}},
+       .set_off_by = {{{backward, layer},
+                       {take_gradient, layer},
+                       {gradient_out, layer},
+                       {all_reduce, layer}}},
        .rate = StageRate::stage},
       {.stage = compress,
        .name = "compress",
@@ -424,7 +437,8 @@ constexpr std::string_view word_of(DriveFile file) {
   return kWords[static_cast<std::size_t>(file)];
 }
 constexpr std::string_view word_of(StageCause cause) {
-  constexpr std::array<std::string_view, 4> kWords = {"", "compression", "commit", "ranks"};
+  constexpr std::array<std::string_view, 5> kWords = {"", "compression", "commit", "ranks",
+                                                      "program"};
   return kWords[static_cast<std::size_t>(cause)];
 }
 constexpr std::string_view word_of(SetOffBy of) {

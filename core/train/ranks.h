@@ -72,7 +72,7 @@ class Ranks {
     return ShardGroups::make_simulated(communicator_, share, costs_);
   }
   // The newest step that all ranks can go on from: a rank's last commit or the one before it
-  // (StateStore::return_to).
+  // (storage/state/return_to.h).
   Result<std::int64_t> last_common_step(std::int64_t last_committed);
 
  private:

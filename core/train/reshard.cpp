@@ -15,6 +15,7 @@
 #include "core/train/state_pieces.h"
 #include "storage/state/checksum.h"
 #include "storage/state/replacement.h"
+#include "storage/state/return_to.h"
 #include "storage/state/state_reader.h"
 
 namespace sluice::train {
@@ -195,7 +196,7 @@ Result<FoundSet> Resharder::choose_set() {
   }
   for (const Found& found : newest.parts) {
     if (found.step > newest.step) {
-      RETURN_IF_ERROR(StateStore::return_to(at(found.directory), newest.step));
+      RETURN_IF_ERROR(state::return_to(at(found.directory), newest.step));
     }
   }
   return newest;

@@ -18,6 +18,7 @@
 #include "core/train/training_recipe.h"
 #include "core/weights/checkpoint.h"
 #include "core/weights/kept_model.h"
+#include "storage/state/return_to.h"
 
 namespace sluice::train {
 namespace {
@@ -142,7 +143,8 @@ Status TrainingRun::go_on_with_state() {
   RETURN_IF_ERROR(state.open(origin_.resharded.has_changed));
   if (ranks_ != nullptr) {
     ASSIGN_OR_RETURN(const std::int64_t common, ranks_->last_common_step(state.step()));
-    RETURN_IF_ERROR(state.return_to(common));
+    RETURN_IF_ERROR(
+        state.go_back([common](const auto& options) { return state::return_to(options, common); }));
   }
   RETURN_IF_ERROR(agreed_to_begin(state.check_found()));
   return state.take_over(recipe_);

@@ -8,7 +8,7 @@ namespace sluice::tune {
 
 Result<FittedRun> fitted_to(RecordedRun run, const Stops& stops) {
   ASSIGN_OR_RETURN(PlatformFit fit,
-                   fit_platform(run.config, run.shape, run.platform, run.steps, stops));
+                   fit_platform(run.config, run.model, run.platform, run.steps, stops));
   return FittedRun{std::move(run), std::move(fit)};
 }
 
@@ -16,7 +16,7 @@ Result<plan::RunPlan> plan_with(const FittedRun& fitted, const std::vector<std::
                                 const std::string& option) {
   ASSIGN_OR_RETURN(const settings::RunConfig config,
                    recorded_config(fitted.run, overrides, option));
-  return plan::plan_run(config, fitted.run.shape, fitted.fit.platform);
+  return fitted.run.model.plan(config, fitted.fit.platform);
 }
 
 }  // namespace sluice::tune

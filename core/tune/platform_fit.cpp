@@ -26,6 +26,7 @@
 #include "core/simulate/simulation.h"
 #include "core/tune/detail/kernel_fit.h"
 #include "core/tune/detail/link_fit.h"
+#include "core/tune/recorded_run.h"
 
 namespace sluice::tune {
 namespace {
@@ -89,10 +90,10 @@ PhaseFit phase_fit(const std::vector<double>& recorded, double before, double af
 
 class Fit {
  public:
-  Fit(const settings::RunConfig& config, const model::ModelShape& shape,
+  Fit(const settings::RunConfig& config, const RecordedModel& model,
       const platform::Platform& platform, RecordedSteps recorded, const Stops& stops)
       : config_(config),
-        shape_(shape),
+        model_(model),
         file_(platform),
         platform_(platform),
         all_(std::move(recorded)),
@@ -105,11 +106,11 @@ class Fit {
     if (recorded_.steps.empty() || recorded_.operations.empty()) {
       return make_error(ErrorCode::config, "no operations of any step are recorded");
     }
-    ASSIGN_OR_RETURN(const plan::RunPlan before, plan::plan_run(config_, shape_, file_));
+    ASSIGN_OR_RETURN(const plan::RunPlan before, model_.plan(config_, file_));
     ASSIGN_OR_RETURN(const simulate::SimulatedStep step_before, simulate::simulate_step(before));
     RETURN_IF_ERROR(fit_kernels());
     RETURN_IF_ERROR(fit_links());
-    ASSIGN_OR_RETURN(const plan::RunPlan after, plan::plan_run(config_, shape_, platform_));
+    ASSIGN_OR_RETURN(const plan::RunPlan after, model_.plan(config_, platform_));
     ASSIGN_OR_RETURN(const simulate::SimulatedStep step_after, simulate::simulate_step(after));
     PlatformFit fit;
     fit.step_count = static_cast<int>(all_.steps.size());
@@ -123,7 +124,7 @@ class Fit {
  private:
   Result<plan::RunPlan> plan_on(const platform::Platform& platform) const {
     RETURN_IF_ERROR(check_stops(stops_));
-    return plan::plan_run(config_, shape_, platform);
+    return model_.plan(config_, platform);
   }
 
   // The charge of kernels does not depend on when they run. Further rounds are there only because
@@ -333,7 +334,7 @@ class Fit {
   }
 
   const settings::RunConfig& config_;
-  const model::ModelShape& shape_;
+  const RecordedModel& model_;
   const platform::Platform& file_;
   platform::Platform platform_;
   RecordedSteps all_;
@@ -344,10 +345,10 @@ class Fit {
 
 }  // namespace
 
-Result<PlatformFit> fit_platform(const settings::RunConfig& config, const model::ModelShape& shape,
+Result<PlatformFit> fit_platform(const settings::RunConfig& config, const RecordedModel& model,
                                  const platform::Platform& platform, RecordedSteps recorded,
                                  const Stops& stops) {
-  return Fit(config, shape, platform, std::move(recorded), stops).fit();
+  return Fit(config, model, platform, std::move(recorded), stops).fit();
 }
 
 bool PlatformFit::is_good() const {

@@ -41,14 +41,13 @@
 #include "core/tune/recorded_steps.h"
 #include "core/tune/stops.h"
 
-namespace sluice::model {
-struct ModelShape;
-}
 namespace sluice::settings {
 struct RunConfig;
 }
 
 namespace sluice::tune {
+
+struct RecordedModel;
 
 // A rate of a link or an engine of the devices used.
 struct FittedRate {
@@ -84,9 +83,9 @@ struct PlatformFit {
 };
 
 // `config` is that of the recorded steps, `platform` has at least as many devices as it asks for.
-// Errors: those of plan_run() and simulate_step(); ErrorCode::config if `recorded` has no steps or
-// no operations; those of `stops`.
-Result<PlatformFit> fit_platform(const settings::RunConfig& config, const model::ModelShape& shape,
+// Errors: those of RecordedModel::plan() and simulate_step(); ErrorCode::config if `recorded` has
+// no steps or no operations; those of `stops`.
+Result<PlatformFit> fit_platform(const settings::RunConfig& config, const RecordedModel& model,
                                  const platform::Platform& platform, RecordedSteps recorded,
                                  const Stops& stops = {});
 

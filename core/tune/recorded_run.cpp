@@ -8,6 +8,7 @@
 #include "base/saturating.h"
 #include "core/plan/model_options.h"
 #include "core/plan/run_plan.h"
+#include "core/tune/detail/program_model.h"
 #include "core/weights/model_folder.h"
 #include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/completeness.h"
@@ -56,6 +57,7 @@ class RecordedRunReader {
     RETURN_IF_ERROR(read_machine());
     RETURN_IF_ERROR(keep_steady(steps));
     RETURN_IF_ERROR(read_operations(steps));
+    if (run_.model.is_of_program()) RETURN_IF_ERROR(read_costs());
     RETURN_IF_ERROR(add_caveats());
     return std::move(run_);
   }
@@ -118,31 +120,51 @@ class RecordedRunReader {
                       "the run used with {}",
                       what, option));
     };
-    if (files_.model.empty() && meta_["model"] == plan::kNoModelFile) {
-      return refused("a program of its own computed the gradients, and no simulation knows it");
+    const bool is_of_program = files_.model.empty() && meta_["model"] == plan::kNoModelFile;
+    if (is_of_program && meta_["tensors"].empty()) {
+      return refused("a program of its own computed the gradients, and its tensors are not in it");
     }
-    if (files_.model.empty() && meta_["model_text"].empty()) return missing("model", "--model");
+    if (!is_of_program && files_.model.empty() && meta_["model_text"].empty()) {
+      return missing("model", "--model");
+    }
     if (files_.platform.empty() && meta_["platform_text"].empty()) {
       return missing("platform", "--platform");
     }
-    ASSIGN_OR_RETURN(run_.shape, files_.model.empty()
-                                     ? model::parse_model_shape(meta_["model_text"], meta_["model"])
-                                     : weights::load_shape(files_.model));
-    const settings::ObjectiveConfig& objective = run_.config.objective;
-    run_.shape.stacks.spans = {objective.span_share, objective.span_length};
     ASSIGN_OR_RETURN(run_.platform,
                      files_.platform.empty()
                          ? platform::parse_platform(meta_["platform_text"], meta_["platform"])
                          : platform::load_platform(files_.platform));
-    ASSIGN_OR_RETURN(run_.shape, model::with_adapters(run_.shape, plan::lora_choice(run_.config)));
+    if (is_of_program) {
+      ASSIGN_OR_RETURN(run_.model, model_of_program(meta_["tensors"], run_.config));
+    } else {
+      RETURN_IF_ERROR(read_model());
+    }
+    const std::string parameters = fmt::format("{}", run_.model.parameter_count());
+    if (parameters == meta_["parameters"]) return ok_status();
+    return make_error(ErrorCode::config, "{}: the model has {} parameters, and that of {} has {}",
+                      files_.model, parameters, files_.database, meta_["parameters"]);
+  }
+
+  Status read_model() {
+    ASSIGN_OR_RETURN(model::ModelShape shape,
+                     files_.model.empty()
+                         ? model::parse_model_shape(meta_["model_text"], meta_["model"])
+                         : weights::load_shape(files_.model));
+    const settings::ObjectiveConfig& objective = run_.config.objective;
+    shape.stacks.spans = {objective.span_share, objective.span_length};
+    ASSIGN_OR_RETURN(run_.model.shape, model::with_adapters(shape, plan::lora_choice(run_.config)));
     run_.platform = plan::with_needed_accelerator(run_.platform, run_.config);
     if (is_real()) {
       ASSIGN_OR_RETURN(run_.platform, plan::with_real_accelerator(run_.platform, run_.config));
     }
-    const std::string parameters = fmt::format("{}", run_.shape.flat_layout().parameter_count);
-    if (parameters == meta_["parameters"]) return ok_status();
-    return make_error(ErrorCode::config, "{}: the model has {} parameters, and that of {} has {}",
-                      files_.model, parameters, files_.database, meta_["parameters"]);
+    return ok_status();
+  }
+
+  Status read_costs() {
+    const auto costs = costs_of_program(run_.steps, run_.model.tensors.layer_count());
+    if (!costs.ok()) return refused(costs.error().message());
+    run_.model.costs = *costs;
+    return ok_status();
   }
 
   Status keep_steady(std::vector<rundb::StepRow>& steps) const {

@@ -11,7 +11,32 @@
 #include "core/settings/run_config.h"
 #include "core/tune/recorded_steps.h"
 
+namespace sluice::plan {
+struct RunPlan;
+}
+
 namespace sluice::tune {
+
+// What a program was recorded to take in a step, by layer.
+struct ProgramCosts {
+  std::vector<TimeNs> forward_ns;
+  std::vector<TimeNs> backward_ns;
+};
+
+struct RecordedModel {
+  RecordedModel() = default;
+  RecordedModel(model::ModelShape of_file) : shape(std::move(of_file)) {}
+
+  model::ModelShape shape;
+  model::FlatLayout tensors;  // of a program of its own; no layers: it has a model file
+  ProgramCosts costs;         // the same; empty: not known yet
+
+  bool is_of_program() const { return !tensors.layers.empty(); }
+  std::int64_t parameter_count() const;
+  // Errors: those of plan::plan_run(), and of a program settings that do not go with it.
+  Result<plan::RunPlan> plan(const settings::RunConfig& config,
+                             const platform::Platform& platform) const;
+};
 
 struct RecordedRunFiles {
   std::string database;
@@ -25,7 +50,7 @@ struct RecordedRun {
   std::string mode;                   // one line, as printed when it ran
   std::vector<std::string> settings;  // "key=value", those of the steps below
   settings::RunConfig config;         // the same
-  model::ModelShape shape;
+  RecordedModel model;
   platform::Platform platform;  // all of the file's devices
   bool is_simulated = false;
   double time_scale = 1;  // times below are recorded ones divided by it

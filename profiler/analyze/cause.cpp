@@ -37,6 +37,8 @@ constexpr std::array<CauseInfo, kCauseCount> kCauses = {{
      in_both_themes(palette::kRanks)},
     {"buffers", "buffers", "waiting for a free buffer", palette::kWaiting},
     {"commit", "commit", "waiting for the commit", in_both_themes(palette::kCommit)},
+    {"program", "data and host work", "loading data and the program's other own work",
+     in_both_themes(palette::kProgram)},
     {"recorder", "recorder", "the recording itself", in_both_themes(palette::kRecorder)},
     {"other", "other", "nothing that was recorded", in_both_themes(palette::kUnknown)},
 }};

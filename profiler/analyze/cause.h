@@ -28,6 +28,7 @@ enum class Cause : std::uint8_t {
   ranks,             // what crosses between ranks, and waiting for those that are late
   buffers,           // waiting for a buffer while the link had nothing else to do
   commit,            // the commit, and what waited for it
+  program,           // a program's own work around forward and backward: its data, its log
   recorder,          // the recorder's own cost
   other,             // nothing recorded was running
   count_,

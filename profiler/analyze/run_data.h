@@ -53,10 +53,10 @@ struct TrackInfo {
   // Time in which the schedule could do nothing but wait, named by the cause: no operation, but on
   // the path of a verdict.
   bool is_waiting() const { return kind == "waiting"; }
-  // Not an operation of the schedule: the recorder's own work, what a GPU did within operations, or
-  // another rank's steps.
+  // Not an operation of the schedule: the recorder's own work, what a GPU or a program's modules
+  // did within operations, or another rank's steps.
   bool is_beside_schedule() const {
-    return kind == "recorder" || kind == "cuda" || kind == kRankSteps;
+    return kind == "recorder" || kind == "cuda" || kind == "module" || kind == kRankSteps;
   }
 };
 

@@ -113,8 +113,8 @@ def parameter_device(_, value, __):
 
 
 def stage(_, value, __):
-    return (f"stage {value}: one process has all of the state, on its drives; several "
-            "processes need an optimizer and a folder each")
+    return (f"stage {value}: under DistributedDataParallel each rank has a share of the "
+            "optimizer's state, on its drives; parameters and gradients stay whole")
 
 
 def ratio(found, value, _):

@@ -14,11 +14,11 @@ class Folders:
     """`run` has the database, the control socket and the state; its first drive is the one that it
     lies on itself."""
 
-    def __init__(self, state):
+    def __init__(self, state, ranks):
         places = [state] if isinstance(state, (str, os.PathLike)) else list(state)
         if not places:
             raise Error("state=[]: name a folder for each drive")
-        self.places = [pathlib.Path(place).absolute() for place in places]
+        self.places = [ranks.place(place).absolute() for place in places]
         if len(set(self.places)) != len(self.places):
             raise Error(f"state={list(map(str, places))}: a folder comes twice; each drive has its "
                         "own")

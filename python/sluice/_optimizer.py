@@ -2,17 +2,23 @@
 
 import math
 import sys
+import time
 import weakref
 
 import torch
 
 from sluice import _core
+from sluice._checkpoints import KEEP_BY_DEFAULT, Checkpoints, checked_mode
 from sluice._error import Error
 from sluice._folders import Folders
-from sluice._reference import REFERENCE, check_groups, check_reference
+from sluice._ranks import check_reduced, ranks_now
+from sluice._recording import Recording
+from sluice._reference import REFERENCE, check_groups, check_reference, kept_id
 from sluice._settings import checked, with_machine
+from sluice._state_calls import StateCalls
 from sluice._stream import Stream, leaves_memory, when_made
 from sluice._tensors import precision_of, trained_tensors, without_repeats
+from sluice._torch_state import begun_by, group_values, torch_name
 
 GROUP_IDENTITY = ("params", "param_names")
 
@@ -21,40 +27,61 @@ def say(text):
     print(f"sluice: {text}", file=sys.stderr, flush=True)
 
 
-class OnDrives(torch.optim.Optimizer):
+class OnDrives(StateCalls, torch.optim.Optimizer):
     """An optimizer of torch's with its state in `state`: a folder, or one for each drive.
     `platform`: a platform file of the machine; without it the folders are plain drives, and the
     processor updates. `gradients`: "offload" (they leave memory during backward, and a handle
     stands for each) or "keep" (they stay until step()); left out: "offload", unless they are
-    compressed. All else is a setting, as `sluice train --settings` lists them.
+    compressed. `fresh`: a state that the folder has is removed when this one begins, with the steps
+    that it keeps. `checkpoint`: "pin" (a step that a state dict names is kept, and gone back to by
+    load_state_dict()) or "last" (only the last one is there); `keep_checkpoints`: how many of those
+    that no checkpoint's folder is known for. All else is a setting, as `sluice train --settings`
+    lists them.
 
-    `RULE` is the setting `optimizer`; `fixed_settings(group)` are the settings that follow from a
+    `RULE` is the setting `optimizer`, and `ARRAYS` are those of its state behind the master
+    weights; `fixed_settings(group)` are the settings that follow from a
     group, and are the same for all groups and steps.
 
     Thread contract: that of torch's optimizers, one thread at a time."""
 
     RULE = ""
+    ARRAYS = ()
 
     @staticmethod
     def fixed_settings(group):
         raise NotImplementedError
 
-    def __init__(self, params, defaults, *, state, platform=None, gradients=None, **settings):
+    def __init__(self, params, defaults, *, state, platform=None, gradients=None, fresh=False,
+                 checkpoint="pin", keep_checkpoints=KEEP_BY_DEFAULT, **settings):
         self._session = None  # before the first step of a new state, and after close()
         self._closed_at = None  # the step
-        self._tensors = []
+        self._all = []  # tensors that are trained
+        self._owners = []  # of each, its rank
+        self._tensors = []  # this rank's, which are the session's
+        self._ids = [None]  # of each rank its state and version, where there are several
         self._stream = None
+        self._checkpoints = None
+        checked_mode(checkpoint, keep_checkpoints)
+        self._keeps = (checkpoint, keep_checkpoints)
         self._grad_norm = math.nan  # of the last step, before its rates
+        self._recording = Recording(weakref.WeakMethod(self._parameter_ids))
         self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
-        self._folders = Folders(state)
+        self._ranks = ranks_now()
+        self._folders = Folders(state, self._ranks)
         self._settings = checked(settings, self._folders)
         self._platform = platform
         self._leaves = leaves_memory(gradients, self._settings)
+        self._begins_anew = fresh
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
         # A new state begins with the parameters as they are at the first gradient.
-        if self._folders.has_state():
+        found = self._ranks.agreed(self._goes_on)
+        if any(found) and not all(found):
+            raise Error(f"rank {found.index(False)} has no state, and others have; give it back "
+                        f"its folder, or begin anew (fresh=True)")
+        if any(found):
             self._open()
+        self._recording.search()
 
     # What a program calls ------------------------------------------------------------------------
 
@@ -66,6 +93,18 @@ class OnDrives(torch.optim.Optimizer):
     def figures(self):
         """Of the last step, for a log: its number in the state, and the norm of what was sent."""
         return {"step": self.steps_done, "grad_norm": self._grad_norm}
+
+    def watch(self, model, modules=None):
+        """For the record: forward and backward of this model, which is found without it where the
+        program calls it as a module. `modules`: True, so many levels below the model, or a pattern
+        of names ("*.layers.*"): their forwards are recorded by name."""
+        self._recording.watch(model, modules)
+
+    def note(self, loss=None, tokens=None, epoch=None, validation_loss=None):
+        """For the record, what the model's forward does not show. `loss` and `tokens`: before
+        step(), of that step; behind it, of the last one. `validation_loss`: of the parameters as
+        they are."""
+        self._recording.note(loss, tokens, epoch, validation_loss)
 
     def add_param_group(self, param_group):
         if self._is_begun():
@@ -87,6 +126,7 @@ class OnDrives(torch.optim.Optimizer):
             return  # step() says so
         if self._session is None:
             self._open()
+        self._begin_step()
         self._stream.leave(parameter)
 
     @torch.no_grad()
@@ -102,26 +142,27 @@ class OnDrives(torch.optim.Optimizer):
                         "which goes on from there")
         if self._session is None:
             self._open()
-        self._check_step()
-        self._take_step(math.nan if loss is None else float(loss))
+        self._agree_on_step()
+        self._take_step(loss)
         return loss
 
     def state_dict(self):
         """Of the groups what torch has; of the state which one it is, and its step, which is
-        durable then, unless gradients of the next one have left memory already."""
-        if self._session is not None and not self._stream.has_begun():
-            self._session.make_durable()
+        durable then, and kept. Where gradients of the next one have left memory already, it is not,
+        and the state dict counts only as long as it is the last."""
         return super().state_dict() | {REFERENCE: self._reference()}
 
     def load_state_dict(self, state_dict):
-        """Groups as they were; the state has to be the one that is meant already."""
+        """Groups as they were; the state goes back to the step that is meant, where it is another,
+        and the parameters with it. A state dict of torch's optimizer of the name begins a new
+        state, with the parameters as they are."""
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
-        check_reference(state_dict.get(REFERENCE), self._reference())
-        check_groups(state_dict["param_groups"], self.param_groups)
-        for group, saved in zip(self.param_groups, state_dict["param_groups"]):
-            group.update({k: v for k, v in saved.items() if k not in GROUP_IDENTITY})
+        if REFERENCE in state_dict:
+            self._go_on_from(state_dict)
+        else:
+            self._begin_with(state_dict)
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
@@ -130,12 +171,30 @@ class OnDrives(torch.optim.Optimizer):
         are."""
         if self._session is None:
             return
-        self._closing.detach()
-        self._stream.end()
-        self._stream = None
-        session, self._session = self._session, None
+        if not self._stream.has_begun():
+            self._checkpoints.keep_noted()
+        session = self._let_go()
         self._closed_at = session.step
         session.close()
+
+    def kept(self):
+        """The steps that the state keeps: (step, version, the checkpoint's folder or "state_dict"
+        and a time)."""
+        return self._session.kept() if self._session is not None else []
+
+    def release(self, step):
+        """Gives the room of a kept step back; state dicts of it count no longer."""
+        found = [kept for kept in self.kept() if kept[0] == step]
+        if not found:
+            raise Error(f"step {step} is not kept: {[kept[0] for kept in self.kept()]} are")
+        for _, version, _ in found:
+            self._session.release(step, version)
+
+    def keep_for(self, folder):
+        """The last step is kept for the checkpoint in `folder`, as long as that is there, in the
+        place of what was kept for it before. sluice.attach() calls it for Trainer's."""
+        if self._session is not None and not self._stream.has_begun():
+            self._checkpoints.keep_for(folder)
 
     def __getstate__(self):
         raise Error("an optimizer whose state lies on drives cannot be copied; state_dict() refers "
@@ -146,42 +205,175 @@ class OnDrives(torch.optim.Optimizer):
     def _is_begun(self):
         return self._session is not None or self._closed_at is not None
 
+    def _goes_on(self):
+        return not self._begins_anew and self._folders.has_state()
+
     def _reference(self):
-        return {"folder": str(self._folders.run), "step": self.steps_done,
-                "state": self._folders.state_id() if self._is_begun() else ""}
+        step, version = self.steps_done, ""
+        if self._session is not None and not self._stream.has_begun():
+            step, version = self._checkpoints.note()
+        return {"folder": str(self._folders.run), "step": step, "version": version,
+                "state": self._state_id(), "ranks": self._ids}
+
+    def _state_id(self):
+        return self._folders.state_id() if self._is_begun() else ""
+
+    def _id_for_others(self):
+        """With several ranks a step is durable on all of them before any begins another, so none
+        is more than one ahead when all are killed."""
+        if self._ranks.count == 1:
+            return None
+        return {"state": self._state_id(), "version": self._session.make_durable()[1]}
+
+    def _wanted_step(self, saved):
+        """((step, version), whether that is the last one) that a state dict means, on this rank."""
+        found = self._reference()
+        saved = self._ranks.own_reference(saved)
+        if check_reference(saved, found):
+            return (found["step"], found["version"]), True
+        return kept_id(saved, self._session.kept(), found), False
+
+    def _take_groups(self, saved):
+        for group, values in zip(self.param_groups, saved):
+            group.update({k: v for k, v in values.items() if k not in GROUP_IDENTITY})
+
+    def _go_on_from(self, state_dict):
+        def wanted():
+            step = self._wanted_step(state_dict[REFERENCE])
+            check_groups(state_dict["param_groups"], self.param_groups)
+            return step
+        steps = self._ranks.agreed(wanted)
+        if not all(is_there for _, is_there in steps):
+            self._go_back(self._wanted_step(state_dict[REFERENCE])[0])
+        self._take_groups(state_dict["param_groups"])
+
+    def _begin_with(self, state_dict):
+        """A state dict of torch's."""
+        self._ranks.check_alone("a state dict of torch's")
+        if self._is_begun() or self._goes_on():
+            raise Error(f"this is the state dict of torch's optimizer, and a state has begun in "
+                        f"{self._folders.run}; load it into an optimizer with another folder as "
+                        "state=, before its first step")
+        check_groups(state_dict["param_groups"], self.param_groups)
+        groups = [group_values(group) for group in state_dict["param_groups"]]
+        for number, group in enumerate(groups):
+            check_rates(group, f"group {number} of the state dict")
+        begun = begun_by(state_dict, trained_tensors(self.param_groups), self.param_groups,
+                         [torch_name(name) for name in self.ARRAYS], self.RULE)
+        before = [dict(group) for group in self.param_groups]
+        self._take_groups(groups)
+        try:
+            if begun is not None:
+                self._open(begun=begun)
+        except Error:
+            self._take_groups(before)
+            raise
+
+    def _begin_step(self):
+        """Before the first gradient of a step is sent."""
+        if not self._stream.has_begun():
+            self._checkpoints.keep_noted()
+
+    def _let_go(self):
+        """Of the session, which is no longer this one's."""
+        self._closing.detach()
+        self._recording.ended()
+        self._stream.end()
+        self._stream = None
+        self._checkpoints = None
+        session, self._session = self._session, None
+        return session
+
+    def _go_back(self, kept):
+        if self._stream.has_begun():
+            raise Error(f"gradients of step {self.steps_done + 1} are in the store; load the state "
+                        "dict before backward")
+        self._ranks.agreed(lambda: self._let_go().close())
+        self._open(kept)
+
+    def _agree_on_step(self):
+        """Nothing is sent by any rank before all of them can take it."""
+        def checked():
+            self._check_step()
+            return self._ranks.mark_of(self._all), self._checkpoints.has_noted()
+        found = self._ranks.agreed(checked)
+        check_reduced([mark for mark, _ in found])
+        if self._ranks.count > 1 and any(is_noted for _, is_noted in found):
+            self._checkpoints.note()  # what a state dict of one rank refers to is of all
+            self._ranks.agreed(self._begin_step)
+
+    def _parameter_ids(self):
+        return {id(parameter) for group in self.param_groups for parameter in group["params"]}
 
     def _take_step(self, loss):
-        self._stream.send_rest()
-        step, norm, self.is_stopping = self._session.take_step(self._rates(), loss,
-                                                               self._stream.factor())
-        self._grad_norm = norm
-        self._stream.taken(step)
-        self._take_parameters()
+        self._recording.step_begins()
+        figures = self._recording.figures
 
-    def _open(self):
+        def taken():
+            self._begin_step()
+            self._stream.send_rest()
+            _, norm, is_stopping = self._session.take_step(
+                self._rates(), figures.loss(loss), self._stream.factor(), figures.tokens())
+            return norm, is_stopping, self._id_for_others()
+        found = self._ranks.agreed(taken)
+        self._grad_norm = math.hypot(*(norm for norm, _, _ in found))
+        self.is_stopping = any(is_stopping for _, is_stopping, _ in found)
+        self._ids = [name for _, _, name in found]
+        self._stream.taken(self._session.step)
+        self._take_parameters()
+        self._recording.step_ends()
+
+    def _open(self, kept=None, begun=None):
+        """`kept`: the step that it goes back to, and its version. `begun`: what a new state begins
+        with; else with the parameters and zeros."""
         if "host_memory" in self._settings:  # somebody counts
             _core.give_freed_memory_back()
-        tensors = trained_tensors(self.param_groups)
-        goes_on = self._folders.has_state()
-        settings = with_machine(self._settings, self._platform, self._folders)
-        self._fixed = self.fixed_settings(self.param_groups[0])
-        settings |= {"optimizer": self.RULE, "precision": precision_of(tensors),
-                     "max_grad_norm": "0"} | self._fixed
-        self._folders.link_drives()
-        values = [(t.name, list(t.shape), t.group, t.parameter.detach().contiguous())
-                  for t in tensors]
-        self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
-                                      [f"{key}={value}" for key, value in settings.items()])
-        self._tensors = tensors
-        self._stream = Stream(self._session, tensors)
-        # Also when the interpreter ends before anybody calls close().
-        self._closing = weakref.finalize(self, self._session.close)
+        goes_on = self._goes_on()
+        steps = self._ranks.agreed(lambda: self._open_session(kept, begun))
+        if min(steps) < max(steps):  # some were killed before they had committed the last one
+            self._ranks.agreed(lambda: self._step_back(min(steps)))
+        self._ids = self._ranks.agreed(self._id_for_others)
         self._tell(goes_on)
         if goes_on:
             with torch.no_grad():
                 self._take_parameters()
-        for tensor in tensors:
+        for tensor in self._all:
             tensor.note_values()  # a new state's are the program's, which backward may still need
+
+    def _open_session(self, kept=None, begun=None):
+        self._all = trained_tensors(self.param_groups)
+        self._owners = self._ranks.owners(self._all)
+        self._tensors = [tensor for tensor, owner in zip(self._all, self._owners)
+                         if self._ranks.is_own(owner)]
+        self._fixed = self.fixed_settings(self.param_groups[0])
+        self._folders.link_drives()
+        masters = begun.masters if begun else {}
+        values = [(t.name, list(t.shape), t.group,
+                   masters.get(number, t.parameter.detach().contiguous()))
+                  for number, t in enumerate(self._tensors)]
+        self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
+                                      self._session_settings(self._all),
+                                      begun.arrays if begun else [],
+                                      begun.updates if begun else 0, kept, self._begins_anew)
+        self._begins_anew = False
+        self._stream = Stream(self._session, self._tensors, self._recording)
+        self._recording.opened(self._session)
+        self._checkpoints = Checkpoints(self._session, *self._keeps)
+        # Also when the interpreter ends before anybody calls close().
+        self._closing = weakref.finalize(self, self._session.close)
+        return self._session.step
+
+    def _step_back(self, step):
+        """A step that other ranks have not committed is not."""
+        if self._session.step > step:
+            self._let_go().close()
+            self._open_session((step, ""))
+
+    def _session_settings(self, tensors):
+        settings = with_machine(self._settings, self._platform, self._folders) | {
+            "optimizer": self.RULE, "precision": precision_of(tensors), "max_grad_norm": "0"}
+        settings |= self.fixed_settings(self.param_groups[0])
+        return [f"{key}={value}" for key, value in settings.items()]
 
     def _tell(self, goes_on):
         count = sum(tensor.parameter.numel() for tensor in self._tensors)
@@ -198,7 +390,11 @@ class OnDrives(torch.optim.Optimizer):
 
     def _take_parameters(self):
         for number, tensor in enumerate(self._tensors):
-            tensor.take(self._values(number))
+            values = self._values(number)
+            begin = time.monotonic_ns()
+            tensor.take(values)
+            self._recording.parameters_copied(number, begin)
+        self._ranks.share(self._all, self._owners)
 
     def _has_gradients(self):
         return any(p.grad is not None for group in self.param_groups for p in group["params"])
@@ -227,7 +423,7 @@ class OnDrives(torch.optim.Optimizer):
                             "(OneCycleLR: cycle_momentum=False)")
 
     def _check_unfrozen(self):
-        trained = {id(tensor.parameter) for tensor in self._tensors}
+        trained = {id(tensor.parameter) for tensor in self._all}
         for tensor in trained_tensors(self.param_groups):
             if id(tensor.parameter) not in trained and tensor.parameter.grad is not None:
                 raise Error(f"{tensor.name} was frozen when the state was opened, and has a "

@@ -1,4 +1,5 @@
-"""What a state dict says of a state on drives: which one it is, and its step."""
+"""What a state dict says of a state on drives: which one it is, its step, and which of the steps of
+that number."""
 
 from sluice._error import Error
 
@@ -7,23 +8,32 @@ REFERENCE = "sluice"  # its key
 
 def check_reference(saved, found):
     """`saved`: of the state dict; `found`: of the optimizer, whose `state` is empty before its
-    state is opened."""
-    if saved is None:
-        raise Error("this is the state dict of another optimizer; that of sluice.AdamW refers to a "
-                    "state on drives")
+    state is opened. True: the step is the one that it is at."""
     if not found["state"]:
         if saved["step"] == 0:
-            return
+            return True
         raise Error(f"the state dict is of step {saved['step']} of the state in {saved['folder']}, "
                     f"and there is no state in {found['folder']}; open it with "
                     f"state={saved['folder']!r}")
     if saved["state"] not in ("", found["state"]):
         raise Error(f"the state dict is of the state that was in {saved['folder']}, and the one in "
                     f"{found['folder']} is another")
-    if saved["step"] != found["step"]:
-        raise Error(f"the state dict is of step {saved['step']}, and the state in "
-                    f"{found['folder']} of step {found['step']}; only the last step of a state can "
-                    "be gone on from")
+    return saved["step"] == found["step"] and saved["version"] in ("", found["version"])
+
+
+def kept_id(saved, kept, found):
+    """(step, version) of the step that the state dict is of, among those that are kept."""
+    wanted = (saved["step"], saved["version"])
+    if wanted in [(step, version) for step, version, _ in kept]:
+        return wanted
+    raise Error(f"the state dict is of step {listed([wanted])}, which the state in "
+                f"{found['folder']} does not keep: it keeps "
+                f"{listed(kept) if kept else 'none'}, and its last one is "
+                f"step {listed([(found['step'], found['version'])])}; keep_checkpoints= keeps more")
+
+
+def listed(steps):
+    return ", ".join(f"{step} ({version[:8] or 'of no version'})" for step, version, *_ in steps)
 
 
 def check_groups(saved, found):

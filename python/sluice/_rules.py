@@ -8,6 +8,7 @@ class AdamW(OnDrives):
     """torch.optim.AdamW; `state` and what follows: OnDrives."""
 
     RULE = "adamw"
+    ARRAYS = ("exp_avg", "exp_avg_sq")
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, *, state,
                  platform=None, **settings):
@@ -25,6 +26,7 @@ class SGD(OnDrives):
     Nesterov momentum. `state` and what follows: OnDrives."""
 
     RULE = "sgd"
+    ARRAYS = ("momentum_buffer",)
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
                  state, platform=None, **settings):
@@ -43,6 +45,7 @@ class Adagrad(OnDrives):
     follows: OnDrives."""
 
     RULE = "adagrad"
+    ARRAYS = ("sum_sq",)
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
                  eps=1e-10, *, state, platform=None, **settings):

@@ -18,6 +18,11 @@ SAID_ELSEWHERE = {
     "warmup_steps": "a scheduler of torch.optim.lr_scheduler does it",
     "schedule_steps": "a scheduler of torch.optim.lr_scheduler does it",
 }
+# Arguments of the constructor, and in param_groups from then on.
+SAID_BY_GROUPS = {
+    "lr": 'param_groups[...]["lr"] says it, for which a scheduler is',
+    "weight_decay": 'param_groups[...]["weight_decay"] says it',
+}
 
 
 def text_of(value):

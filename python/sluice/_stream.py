@@ -13,9 +13,10 @@ PLACES = ("offload", "keep")
 class Stream:
     """The gradients of the step to come."""
 
-    def __init__(self, session, tensors):
+    def __init__(self, session, tensors, recording):
         self.session = session
         self.tensors = tensors
+        self._recording = recording
         self._numbers = {id(tensor.parameter): number for number, tensor in enumerate(tensors)}
         self._sent = set()  # numbers of tensors that the session has a gradient of
         self.stored = {}  # by number, where a handle stands
@@ -29,8 +30,10 @@ class Stream:
         tensor = self.tensors[number]
         if not tensor.fits(gradient):
             return  # step() says what is wrong with it
+        self._recording.gradient_comes(number)
         stored = Stored(self, number, parameter, tensor.name)
         stored.send(gradient)
+        self._recording.gradient_gone()
         self.stored[number] = stored
         parameter.grad = Handle(stored, gradient)
 
@@ -90,10 +93,9 @@ def when_made(optimizer, parameter):
 
 
 def is_reduced_later():
-    """Of several ranks torch reduces gradients behind the hook that would take them."""
+    """In a process group torch reduces gradients behind the hook that would take them."""
     distributed = torch.distributed
-    return (distributed.is_available() and distributed.is_initialized()
-            and distributed.get_world_size() > 1)
+    return distributed.is_available() and distributed.is_initialized()
 
 
 def leaves_memory(gradients, settings):

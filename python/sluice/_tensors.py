@@ -56,6 +56,9 @@ class Trained:
 
 
 def check_place(name, parameter):
+    if hasattr(parameter, "to_local"):
+        raise Error(f"{name} is a DTensor, a part of a parameter (FSDP); this version takes whole "
+                    "parameters: DistributedDataParallel has them")
     if parameter.device.type != "cpu":
         raise Error(f"{name} is on {parameter.device}; this version takes parameters in host "
                     "memory (device cpu)")

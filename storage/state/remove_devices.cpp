@@ -7,6 +7,7 @@
 #include "storage/state/detail/commit_log.h"
 #include "storage/state/detail/create_files.h"
 #include "storage/state/detail/file_names.h"
+#include "storage/state/detail/kept_files.h"
 #include "storage/state/detail/open_store.h"
 #include "storage/state/detail/state_lock.h"
 
@@ -22,6 +23,22 @@ std::int32_t count_beyond(const CommitRecord& record, std::int32_t device_count)
     if (index_of(version.slot.device) >= device_count) ++count;
   }
   return count;
+}
+
+Status check_kept(const StateStore::Options& options, const detail::FileHeader& header,
+                  std::int32_t device_count) {
+  ASSIGN_OR_RETURN(const std::vector<detail::KeptFile> kept,
+                   detail::read_kept_files(options, header));
+  for (const detail::KeptFile& file : kept) {
+    if (count_beyond(file.record, device_count) == 0) continue;
+    return make_error(ErrorCode::config,
+                      "{}: the commit of step {} is kept ({}), and part of it lies on devices that "
+                      "devices={} leaves out; release it first",
+                      options.directory, file.kept.id.step,
+                      file.kept.keeper.empty() ? "by nobody named" : file.kept.keeper,
+                      device_count);
+  }
+  return ok_status();
 }
 
 // The same commit in a new log.
@@ -64,6 +81,7 @@ Status detail::remove_devices(const StateStore::Options& options, std::int32_t d
         before - device_count == 1 ? "last" : fmt::format("last {}", before - device_count), before,
         device_count, before - device_count == 1 ? "it" : "them", before);
   }
+  RETURN_IF_ERROR(check_kept(options, header, device_count));
   header.geometry.device_count = device_count;
   RETURN_IF_ERROR(write_log(disk, options, header, record));
   for (std::int32_t d = device_count; d < before; ++d) {

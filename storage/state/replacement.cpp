@@ -4,6 +4,7 @@
 
 #include "storage/state/detail/disk.h"
 #include "storage/state/detail/file_names.h"
+#include "storage/state/detail/kept_files.h"
 
 namespace sluice::state {
 namespace {
@@ -81,6 +82,7 @@ Status put_in_place(const StateStore::Options& options) {
   if (!exists(log_path(from))) return drop_replacement(options);
   detail::Disk disk(options.durability);
   const std::int32_t device_count = device_count_in(from);
+  RETURN_IF_ERROR(detail::remove_all_kept(disk, to));  // they lie in files that go
   RETURN_IF_ERROR(remove_device_files(disk, to, device_count));
   RETURN_IF_ERROR(remove_if_there(disk, residual_path(to)));
   for (std::int32_t d = 0; d < device_count; ++d) {
@@ -112,6 +114,7 @@ Status remove_state(const StateStore::Options& options) {
     RETURN_IF_ERROR(disk.remove(log_path(options.directory)));
     RETURN_IF_ERROR(disk.sync_directory(options.directory));
   }
+  RETURN_IF_ERROR(detail::remove_all_kept(disk, options.directory));
   RETURN_IF_ERROR(remove_device_files(disk, options.directory, 0));
   RETURN_IF_ERROR(remove_if_there(disk, residual_path(options.directory)));
   RETURN_IF_ERROR(remove_if_there(disk, recipe_path(options.directory)));

@@ -83,24 +83,50 @@ Layout::Layout(const Geometry& geometry, const DeviceMap& device_map) : geometry
     CHECK(index_of(device) >= 0 && index_of(device) < geometry.device_count);
     current_.push_back({device, used[index_of(device)]++});
   }
+  held_.resize(used.size());
   find_free_slots();
 }
 
-Layout::Layout(const Geometry& geometry, std::vector<SlotId> current)
+Layout::Layout(const Geometry& geometry, std::vector<SlotId> current,
+               const std::vector<SlotId>& kept)
     : geometry_(geometry), current_(std::move(current)) {
   check_geometry_makes_sense(geometry);
   CHECK_EQ(current_.size(), static_cast<std::size_t>(geometry.subgroup_count()));
+  held_.resize(static_cast<std::size_t>(geometry.device_count));
+  hold(kept);
   find_free_slots();
 }
 
-// Slot counts and free slots from `current_`: two slots a subgroup, and as many as the highest one
-// in use needs.
+void Layout::hold(std::span<const SlotId> slots) {
+  for (const SlotId slot : slots) {
+    CHECK(index_of(slot.device) >= 0 && index_of(slot.device) < geometry_.device_count);
+    CHECK_GE(slot.index, 0);
+    std::vector<std::int32_t>& held = held_[index_of(slot.device)];
+    if (std::ssize(held) <= slot.index) held.resize(static_cast<std::size_t>(slot.index) + 1);
+    held[static_cast<std::size_t>(slot.index)] += 1;
+  }
+}
+
+bool Layout::is_held(SlotId slot) const {
+  const std::vector<std::int32_t>& held = held_[index_of(slot.device)];
+  return slot.index < std::ssize(held) && held[static_cast<std::size_t>(slot.index)] > 0;
+}
+
+// Slot counts and free slots from `current_` and what is held: two slots a subgroup and one for
+// each that is held, and as many as the highest one in use needs.
 void Layout::find_free_slots() {
   const auto device_count = static_cast<std::size_t>(geometry_.device_count);
   next_.assign(current_.size(), kNoSlot);
   slot_count_.assign(device_count, 0);
   free_slots_.assign(device_count, {});
   std::vector<std::int32_t> end(device_count);
+  for (std::size_t device = 0; device < device_count; ++device) {
+    for (std::size_t slot = 0; slot < held_[device].size(); ++slot) {
+      if (held_[device][slot] == 0) continue;
+      slot_count_[device] += 1;
+      end[device] = static_cast<std::int32_t>(slot) + 1;
+    }
+  }
   for (const SlotId slot : current_) {
     CHECK(index_of(slot.device) >= 0 && index_of(slot.device) < geometry_.device_count);
     CHECK_GE(slot.index, 0);
@@ -117,6 +143,8 @@ void Layout::find_free_slots() {
     used[index_of(slot.device)][slot.index] = true;
   }
   for (std::size_t device = 0; device < device_count; ++device) {
+    for (std::size_t slot = 0; slot < held_[device].size(); ++slot)
+      if (held_[device][slot] > 0) used[device][slot] = true;
     // Room for every slot, so that a step that frees slots does not allocate.
     free_slots_[device].reserve(used[device].size());
     for (std::int32_t index = slot_count_[device] - 1; index >= 0; --index)
@@ -125,10 +153,27 @@ void Layout::find_free_slots() {
   committed_slot_count_ = slot_count_;
 }
 
-void Layout::fit() {
+void Layout::check_nothing_is_taken() const {
   for (const SlotId next : next_) CHECK_EQ(next.index, kNoSlot.index);
-  std::fill(slot_count_.begin(), slot_count_.end(), 0);
-  for (std::vector<std::int32_t>& free_slots : free_slots_) free_slots.clear();
+}
+
+void Layout::fit() {
+  check_nothing_is_taken();
+  find_free_slots();
+}
+
+void Layout::keep() {
+  check_nothing_is_taken();
+  hold(current_);
+  find_free_slots();
+}
+
+void Layout::release(std::span<const SlotId> kept) {
+  check_nothing_is_taken();
+  for (const SlotId slot : kept) {
+    CHECK(is_held(slot));
+    held_[index_of(slot.device)][static_cast<std::size_t>(slot.index)] -= 1;
+  }
   find_free_slots();
 }
 
@@ -150,7 +195,9 @@ SlotId Layout::take_next(SubgroupId subgroup, DeviceId device) {
 void Layout::commit() {
   for (std::size_t subgroup = 0; subgroup < current_.size(); ++subgroup) {
     if (next_[subgroup] == kNoSlot) continue;
-    free_slots_[index_of(current_[subgroup].device)].push_back(current_[subgroup].index);
+    if (!is_held(current_[subgroup])) {
+      free_slots_[index_of(current_[subgroup].device)].push_back(current_[subgroup].index);
+    }
     current_[subgroup] = std::exchange(next_[subgroup], kNoSlot);
   }
   committed_slot_count_ = slot_count_;

@@ -7,14 +7,17 @@
 // arrays (for AdamW master_weights, exp_avg, exp_avg_sq) of fp32, one after the other, each padded
 // to whole pages. Every slot of a device has one size, that of a full subgroup. A device starts
 // with two slots for every subgroup it owns (D3: a step reads one and writes the other); a subgroup
-// that moves to a device without a free slot makes that device grow by one. Free slots are handed
-// out lowest first, so a layout is a function of its inputs and of the history of commits, and one
-// that was opened again hands out the same slots as one that was never closed.
+// that moves to a device without a free slot makes that device grow by one. A commit that is kept
+// (storage/state/kept_commits.h) holds its slots, which are free only once it is released: a device
+// has one slot more for each of them. Free slots are handed out lowest first, so a layout is a
+// function of its inputs and of the history of commits, and one that was opened again hands out the
+// same slots as one that was never closed.
 //
 // Thread contract: used by one thread.
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/check.h"
@@ -75,8 +78,10 @@ class Layout {
  public:
   // Gives every subgroup a first slot on its device, in flat order.
   Layout(const Geometry& geometry, const DeviceMap& device_map);
-  // As committed earlier: `current[s]` is where subgroup s lies; no two share a slot.
-  Layout(const Geometry& geometry, std::vector<SlotId> current);
+  // As committed earlier: `current[s]` is where subgroup s lies; no two share a slot. `kept`: the
+  // slots that kept commits hold; several may hold one.
+  Layout(const Geometry& geometry, std::vector<SlotId> current,
+         const std::vector<SlotId>& kept = {});
 
   const Geometry& geometry() const { return geometry_; }
   SlotId current(SubgroupId subgroup) const { return current_[index_of(subgroup)]; }
@@ -99,6 +104,13 @@ class Layout {
   // moved to get their two slots for each.
   void fit();
 
+  // With no next version taken: the slots that are current are held once more, and each device
+  // grows by as many as it has none to spare for.
+  void keep();
+  // With no next version taken: slots that were held are held once less, and devices shrink to what
+  // they need.
+  void release(std::span<const SlotId> kept);
+
   // Where one variable's array lies in a slot: offset_bytes counts from the start of the data area
   // of the device's file (which begins after its header) and is that of the array's first element;
   // size_bytes is `element_count` elements of 4 bytes, rounded up to whole pages. element_count is
@@ -112,6 +124,9 @@ class Layout {
  private:
   void find_free_slots();
   void sort_free_slots();
+  void check_nothing_is_taken() const;
+  void hold(std::span<const SlotId> slots);
+  bool is_held(SlotId slot) const;
 
   Geometry geometry_;
   std::vector<SlotId> current_;
@@ -119,6 +134,8 @@ class Layout {
   std::vector<std::vector<std::int32_t>> free_slots_;  // a device; sorted, highest first
   std::vector<std::int32_t> slot_count_;
   std::vector<std::int32_t> committed_slot_count_;  // slot_count_ at the last commit
+  // A device, by slot: how many kept commits hold it. Slots behind its end are held by none.
+  std::vector<std::vector<std::int32_t>> held_;
 };
 
 }  // namespace sluice::state

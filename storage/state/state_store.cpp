@@ -11,6 +11,7 @@
 #include "storage/state/detail/device_files.h"
 #include "storage/state/detail/disk.h"
 #include "storage/state/detail/file_names.h"
+#include "storage/state/detail/kept_files.h"
 #include "storage/state/detail/open_store.h"
 #include "storage/state/detail/parallel_sync.h"
 #include "storage/state/detail/state_lock.h"
@@ -20,10 +21,12 @@ namespace {
 
 using detail::CommitLog;
 using detail::Disk;
+using detail::KeptFile;
 using detail::StateLock;
 
 // The parts of an open state. Without a lock and a disk it is read-only.
 struct Parts {
+  StateStore::Options options;
   std::optional<StateLock> lock;
   std::unique_ptr<Disk> disk;
   CommitLog log;
@@ -32,8 +35,11 @@ struct Parts {
 
 class FileStateStore final : public StateStore {
  public:
-  FileStateStore(Parts parts, Layout layout, CommitRecord committed)
-      : parts_(std::move(parts)), layout_(std::move(layout)), committed_(std::move(committed)) {
+  FileStateStore(Parts parts, Layout layout, CommitRecord committed, std::vector<KeptFile> kept)
+      : parts_(std::move(parts)),
+        layout_(std::move(layout)),
+        committed_(std::move(committed)),
+        kept_(std::move(kept)) {
     if (parts_.disk != nullptr) device_syncs_.emplace(*parts_.disk, parts_.files);
   }
 
@@ -52,15 +58,20 @@ class FileStateStore final : public StateStore {
   Status fit() override;
   Status write_commit(const CommitRecord& record) override;
   void finish_commit(const CommitRecord& record) override;
+  Result<CommitId> keep(const std::string& keeper) override;
+  Status release(const CommitId& id) override;
+  std::vector<KeptCommit> kept() const override;
   Status check_files() const override;
 
  private:
+  std::vector<KeptFile>::iterator find_kept(const CommitId& id);
   void check_record(const CommitRecord& record) const;
   Status check_file(const io::File& file) const;
 
   Parts parts_;
   Layout layout_;
   CommitRecord committed_;
+  std::vector<KeptFile> kept_;  // by step
   std::optional<detail::ParallelSync> device_syncs_;
   std::optional<Error> lost_data_;  // a device's fdatasync failed
 };
@@ -141,6 +152,59 @@ void FileStateStore::finish_commit(const CommitRecord& record) {
   committed_ = record;
 }
 
+std::vector<KeptFile>::iterator FileStateStore::find_kept(const CommitId& id) {
+  return std::ranges::find(kept_, id, [](const KeptFile& file) { return file.kept.id; });
+}
+
+Result<CommitId> FileStateStore::keep(const std::string& keeper) {
+  CHECK(parts_.disk != nullptr);         // opened read-only
+  CHECK(!committed_.subgroups.empty());  // nothing is committed yet
+  if (lost_data_) return *lost_data_;
+  KeptFile wanted{{id_of(committed_, layout_.geometry().variable_count), keeper}, committed_};
+  if (const auto found = find_kept(wanted.kept.id); found != kept_.end()) {
+    if (found->kept.keeper == keeper) return wanted.kept.id;
+    RETURN_IF_ERROR(detail::write_keeper(parts_.options, wanted.kept));
+    found->kept.keeper = keeper;
+    return wanted.kept.id;
+  }
+  layout_.keep();
+  Status written = reserve();
+  if (written.ok()) {
+    written = detail::write_kept_file(*parts_.disk, parts_.options, parts_.log.header(), wanted);
+  }
+  if (!written.ok()) {
+    layout_.release(detail::slots_of(committed_));
+    const Status restored = fit();
+    static_cast<void>(restored);  // files that are larger than they need be do no harm
+    return written.error().with_context(
+        fmt::format("step {} cannot be kept", committed_.position.step));
+  }
+  const CommitId id = wanted.kept.id;
+  const auto place = std::ranges::upper_bound(
+      kept_, id.step, {}, [](const KeptFile& file) { return file.kept.id.step; });
+  kept_.insert(place, std::move(wanted));
+  return id;
+}
+
+Status FileStateStore::release(const CommitId& id) {
+  CHECK(parts_.disk != nullptr);  // opened read-only
+  const auto found = find_kept(id);
+  if (found == kept_.end()) {
+    return make_error(ErrorCode::not_found, "{}: step {} of version {} is not kept",
+                      parts_.options.directory, id.step, id.version);
+  }
+  RETURN_IF_ERROR(detail::remove_kept_file(*parts_.disk, parts_.options.directory, id));
+  layout_.release(detail::slots_of(found->record));
+  kept_.erase(found);
+  return fit();
+}
+
+std::vector<KeptCommit> FileStateStore::kept() const {
+  std::vector<KeptCommit> kept;
+  for (const KeptFile& file : kept_) kept.push_back(file.kept);
+  return kept;
+}
+
 Status FileStateStore::check_file(const io::File& file) const {
   const std::string why = file.why_name_is_lost();
   if (why.empty()) return ok_status();
@@ -171,18 +235,25 @@ Result<Parts> open_parts(const StateStore::Options& options, io::FileAccess acce
                    CommitLog::open(detail::log_path(options.directory), {access, options.caching}));
   ASSIGN_OR_RETURN(std::vector<io::File> files,
                    detail::open_device_files(options, access, log.header()));
-  return Parts{std::move(lock), std::move(disk), std::move(log), std::move(files)};
+  return Parts{options, std::move(lock), std::move(disk), std::move(log), std::move(files)};
 }
 
 Result<std::unique_ptr<FileStateStore>> open_at_last_commit(Parts parts) {
   ASSIGN_OR_RETURN(CommitRecord committed, parts.log.read_newest());
   const Geometry& geometry = parts.log.header().geometry;
   RETURN_IF_ERROR(detail::check_slots(committed, geometry, parts.files, parts.log.path()));
-  std::vector<SlotId> current;
-  for (const SubgroupVersion& version : committed.subgroups) current.push_back(version.slot);
-  Layout layout(geometry, std::move(current));
-  return std::make_unique<FileStateStore>(std::move(parts), std::move(layout),
-                                          std::move(committed));
+  std::vector<KeptFile> kept;
+  std::vector<SlotId> held;
+  if (parts.disk != nullptr) {  // else nobody writes, and a live run may release them meanwhile
+    ASSIGN_OR_RETURN(kept, detail::read_kept_files(parts.options, parts.log.header()));
+    for (const KeptFile& file : kept) {
+      RETURN_IF_ERROR(detail::check_slots(file.record, geometry, parts.files, parts.log.path()));
+      std::ranges::copy(detail::slots_of(file.record), std::back_inserter(held));
+    }
+  }
+  Layout layout(geometry, detail::slots_of(committed), held);
+  return std::make_unique<FileStateStore>(std::move(parts), std::move(layout), std::move(committed),
+                                          std::move(kept));
 }
 
 }  // namespace
@@ -201,7 +272,8 @@ Result<std::unique_ptr<StateStore>> create_store(const StateStore::Options& opti
   RETURN_IF_ERROR(create_files(*disk, options, identity, layout));
   ASSIGN_OR_RETURN(Parts parts, open_parts(options, io::FileAccess::read_write, std::move(lock),
                                            std::move(disk)));
-  return std::make_unique<FileStateStore>(std::move(parts), std::move(layout), CommitRecord{});
+  return std::make_unique<FileStateStore>(std::move(parts), std::move(layout), CommitRecord{},
+                                          std::vector<KeptFile>());
 }
 
 Result<std::unique_ptr<StateStore>> open_store(const StateStore::Options& options,
@@ -241,6 +313,10 @@ Status StateStore::commit(const CommitRecord& record) {
   RETURN_IF_ERROR(write_commit(record));
   finish_commit(record);
   return ok_status();
+}
+
+CommitId last_commit_of(const StateStore& store) {
+  return id_of(store.committed(), std::ssize(store.identity().variable_names));
 }
 
 std::int64_t device_file_bytes(const Geometry& geometry, std::int64_t subgroup_count) {

@@ -27,6 +27,7 @@
 #include "storage/state/checksum.h"
 #include "storage/state/commit_record.h"
 #include "storage/state/durability.h"
+#include "storage/state/kept_commits.h"
 #include "storage/state/share.h"
 #include "storage/state/state_layout.h"
 
@@ -75,11 +76,6 @@ class StateStore {
   // (ErrorCode::config) if a subgroup lies on one that would go; ok if there are no more than that.
   // A crash at any instant leaves the state with all of them or without.
   static Status remove_devices(const Options& options, std::int32_t device_count);
-  // The commit before the last one is the last one again, durably, if it is of `step`; ok if the
-  // last one is. For ranks that have committed one step more than others when all ended: whoever
-  // calls it knows that nothing was written over that version since (checksums would tell). Nobody
-  // has the state open. Errors: ErrorCode::not_found, with the steps that there are.
-  static Status return_to(const Options& options, std::int64_t step);
   // Whether a directory holds a state, committed or not.
   static bool exists(const std::string& directory);
 
@@ -113,12 +109,25 @@ class StateStore {
   // After a write_commit(record) that succeeded, before anything else changes the layout: the next
   // versions are the current ones, and committed() is `record`.
   virtual void finish_commit(const CommitRecord& record) = 0;
+
+  // Between two commits, with no next version taken: the last one is kept under the name of
+  // `keeper`, durably, until it is released; the room for the next one is reserved before. Again:
+  // it has another keeper. On failure nothing is kept that was not.
+  virtual Result<CommitId> keep(const std::string& keeper) = 0;
+  // Its slots may be written again, and devices give back the room that they need no longer.
+  // Errors: ErrorCode::not_found where it is not kept; those of the drive, and then it is kept
+  // still.
+  virtual Status release(const CommitId& id) = 0;
+  virtual std::vector<KeptCommit> kept() const = 0;  // by step; of a state opened read-only none
+
   // Whether all files are what their names lead to, with a sentence about the first that is not.
   // Asked by every write_commit; by the owner where "committed" is about to be said.
   virtual Status check_files() const = 0;
   // Both, where blocking does not matter.
   Status commit(const CommitRecord& record);
 };
+
+CommitId last_commit_of(const StateStore& store);
 
 // The size of the file of a device that owns `subgroup_count` subgroups, two versions of each.
 std::int64_t device_file_bytes(const Geometry& geometry, std::int64_t subgroup_count);

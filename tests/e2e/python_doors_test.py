@@ -109,17 +109,20 @@ def a_trainers_log_has_figures_and_a_stop_ends_it(place):
     train(model, optimizer, 2)
     wrapped = types.SimpleNamespace(optimizer=optimizer)
     logs = {"loss": 1.0}
-    callback.on_log(None, None, None, logs=logs, optimizer=wrapped)
+    # Trainer has put a copy of the row into its history already.
+    state = types.SimpleNamespace(log_history=[dict(logs)], epoch=0.5)
+    callback.on_log(None, state, None, logs=logs, optimizer=wrapped)
+    require_equal(state.log_history, [logs], "Trainer's history")
     require_equal((logs["loss"], logs["sluice/step"]), (1.0, 2), "the log")
     require(logs["sluice/grad_norm"] > 0, f"{logs}")
     control = types.SimpleNamespace(should_training_stop=False, should_save=False)
-    callback.on_step_end(None, None, control, optimizer=wrapped)
+    callback.on_step_end(None, state, control, optimizer=wrapped)
     require(not control.should_training_stop, "a run that nobody stops ends")
     optimizer.is_stopping = True
-    callback.on_step_end(None, None, control, optimizer=wrapped)
+    callback.on_step_end(None, state, control, optimizer=wrapped)
     require(control.should_training_stop and control.should_save, "a stop was not heard")
     torchs = torch.optim.SGD(model.parameters())
-    require_words(refusal(lambda: callback.on_step_end(None, None, control, optimizer=torchs)),
+    require_words(refusal(lambda: callback.on_step_end(None, state, control, optimizer=torchs)),
                   ["SGD", "for_trainer"], "another optimizer")
 
 
@@ -153,24 +156,30 @@ class Answers(torch.nn.Module if torch else object):
 @package_test
 def the_pages_programs_run_as_they_stand(place):
     sys.modules.setdefault("transformers", types.SimpleNamespace(TrainerCallback=object))
-    (place / "ds_config.json").write_text(json.dumps(DEEPSPEED | {
+    (place / "ds_config.json.page").write_text(json.dumps(DEEPSPEED | {
         "zero_optimization": {"offload_optimizer": {"device": "nvme",
                                                     "nvme_path": str(place / "ds")}}}))
     page = (ROOT / "docs/python.md").read_text()
     programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    require_equal(len(programs), 3, "programs of docs/python.md")
+    require_equal(len(programs), 4, "programs of docs/python.md")
     model = make_model()
     args = types.SimpleNamespace(learning_rate=1e-3, adam_beta1=0.9, adam_beta2=0.95,
                                  adam_epsilon=1e-8)
     names = {"Trainer": PlainTrainer, "args": args, "torch": torch, "print": lambda text: None}
     for number, program in enumerate(programs):
-        named = program.replace("/nvme0/run", str(place / f"run{number}")).replace(
-            "ds_config.json", str(place / "ds_config.json"))
+        named = program.replace("/nvme0/run", str(place / f"run{number}"))
+        for name in ("/nvme1/run", "ds_config.json", "adamw.pt"):
+            named = named.replace(name, str(place / name.split("/")[-1]) + ".page")
         here = names | ({"model": Answers(), "data": [{"number": i} for i in range(3)],
                          "scheduler": types.SimpleNamespace(step=lambda: None)}
                         if number == 0 else
                         {"model": model, "data": range(3), "params": model.parameters(),
                          "sluice": package})
+        if number == 3:
+            here["model"] = make_model()
+            here["optimizer"] = package.AdamW(here["model"].named_parameters(),
+                                              state=place / "left")
+            train(here["model"], here["optimizer"], 3)
         exec(compile(named, f"docs/python.md, program {number + 1}", "exec"), here)
         optimizer = here.get("optimizer") or here["trainer"].optimizer
         require(number == 2 or optimizer.steps_done == 3, f"program {number + 1} took no steps")

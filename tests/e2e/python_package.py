@@ -5,6 +5,7 @@ import importlib.util
 import io
 import os
 import pathlib
+import subprocess
 import sys
 
 from sluice_run import BUILD, Skip, require, require_equal, test
@@ -51,6 +52,16 @@ def package_test(function):
         function(place)
     run_or_skip.__name__ = function.__name__
     return test(run_or_skip)
+
+
+def python_with_transformers():
+    """This one, or that of scripts/get_models."""
+    for python in (sys.executable, VENV.parent / "model_readers/bin/python"):
+        if pathlib.Path(python).exists() and subprocess.run(
+                [python, "-c", "import torch, transformers, accelerate"], capture_output=True,
+                check=False).returncode == 0:
+            return python
+    raise Skip("transformers and accelerate are not installed (scripts/get_models does)")
 
 
 # A model, its batches and its training -----------------------------------------------------------

@@ -102,7 +102,7 @@ MAY_USE = {
                 "gui/widgets", "gui/views"},
     "examples": {"core/session"},
     # No libtorch: whatever torch a program has, tensors come by DLPack.
-    "python": {"base", "core/activation", "core/session"},
+    "python": {"base", "core/activation", "core/session", "core/optimizer", "storage/io"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/analyze", "profiler/answers", "profiler/cupti", "profiler/report",
             "core/calibrate",

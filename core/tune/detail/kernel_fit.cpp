@@ -70,7 +70,8 @@ class KernelFit {
     const double recorded_seconds = own_seconds - launch_seconds;
     const stages::StageRate rate = stages::stage_info(kernel.stage).rate;
     if (rate == stages::StageRate::layer) {
-      add_layer(kernel, charged_seconds, recorded_seconds);
+      // A program's own costs are as recorded, whatever the rates.
+      if (!plan_.is_of_tensors()) add_layer(kernel, charged_seconds, recorded_seconds);
       return;
     }
     // The compute engine checks gradients at the rate that its layers say more of.

@@ -66,7 +66,7 @@ Status check_slots(const CommitRecord& record, const Geometry& geometry,
                    const std::vector<io::File>& files, const std::string& log_path) {
   const auto senseless = [&](std::size_t subgroup, SlotId slot, std::string_view why) {
     return make_error(ErrorCode::corrupt,
-                      "{}: the newest commit record puts subgroup {} into slot {} of device {}, {}",
+                      "{}: a commit record puts subgroup {} into slot {} of device {}, {}",
                       log_path, subgroup, slot.index, index_of(slot.device), why);
   };
   std::vector<std::pair<std::int64_t, std::size_t>> places;  // device and slot as one number

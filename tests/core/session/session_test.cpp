@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
@@ -15,6 +16,9 @@
 #include "core/control/control_client.h"
 #include "core/optimizer/update_rule.h"
 #include "core/session/tensor_table.h"
+#include "profiler/record/scoped_span.h"
+#include "storage/rundb/query.h"
+#include "storage/rundb/reader.h"
 #include "storage/state/state_store.h"
 #include "tests/core/session/open_session.h"
 #include "tests/test_folder.h"
@@ -24,53 +28,6 @@ using session::Session;
 using session::Tensor;
 
 namespace {
-
-// Sizes below, at and beyond a page; several share a subgroup, and one has several.
-const std::vector<Tensor> kTensors = {
-    {"a", {3}}, {"b", {2048}}, {"c", {50, 100}}, {"d", {1}}, {"e", {4097}}};
-
-float initial_value(std::size_t tensor, std::int64_t element) {
-  return static_cast<float>((element * 37 + static_cast<std::int64_t>(tensor) * 11) % 101) / 101;
-}
-
-// Follows from the step alone, so that a resumed program sends the same.
-std::vector<float> gradient_of(std::size_t tensor, std::int64_t step) {
-  std::vector<float> gradient(static_cast<std::size_t>(session::element_count(kTensors[tensor])));
-  std::mt19937 random(static_cast<unsigned>(step * 100 + static_cast<std::int64_t>(tensor)));
-  std::normal_distribution<float> normal;
-  for (float& value : gradient) value = normal(random);
-  return gradient;
-}
-
-Session::Request request_in(const std::string& folder, std::vector<std::string> settings = {}) {
-  Session::Request request{.folder = folder, .tensors = kTensors};
-  request.initial = [](std::size_t tensor, std::int64_t first, std::span<float> out) {
-    for (float& value : out) value = initial_value(tensor, first++);
-  };
-  request.settings = {"platform=sample_models/platforms/smartssd-a5000.toml",
-                      "subgroup_elements=4096", "devices=2", "durability=never"};
-  request.settings.insert(request.settings.end(), settings.begin(), settings.end());
-  return request;
-}
-
-std::vector<std::size_t> shuffled(std::int64_t step) {
-  std::vector<std::size_t> order(kTensors.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(step)));
-  return order;
-}
-
-void take_steps(Session& session, std::int64_t until) {
-  while (session.step() < until) {
-    const std::int64_t step = session.step();
-    for (const std::size_t tensor : shuffled(step)) {
-      REQUIRE(problem(session.send(tensor, gradient_of(tensor, step))) == "");
-    }
-    const auto done = session.take_step({.lr = 0.01});
-    REQUIRE(done.ok());
-    REQUIRE(done->step == step + 1);
-  }
-}
 
 // AdamW as its paper has it, in double and written here alone.
 std::vector<float> plain_weights(std::size_t tensor, std::int64_t steps,
@@ -234,6 +191,86 @@ TEST_CASE("a gradient that is not there is neither read nor replaced") {
   into.resize(3);
   REQUIRE(session->send(0, into).ok());
   CHECK_THAT(session->read(0, into).error().message(), Catch::Contains("density=0.1"));
+}
+
+// The rows of a query over the run's database, a row a line.
+std::vector<std::string> rows_in(const std::string& folder, const std::string& query) {
+  const auto reader = rundb::Reader::open(folder + "/run.db");
+  REQUIRE(problem(reader) == "");
+  std::vector<std::string> rows;
+  const Status read = rundb::Query(**reader).each_row(query, [&](std::span<const rundb::Cell> row) {
+    std::string& line = rows.emplace_back();
+    for (const rundb::Cell& cell : row) {
+      if (!line.empty()) line += ' ';
+      if (const auto* text = std::get_if<std::string>(&cell)) line += *text;
+      if (const auto* whole = std::get_if<std::int64_t>(&cell)) line += fmt::format("{}", *whole);
+      if (const auto* number = std::get_if<double>(&cell)) line += fmt::format("{:g}", *number);
+      if (std::holds_alternative<std::monostate>(cell)) line += '-';
+    }
+    return ok_status();
+  });
+  REQUIRE(problem(read) == "");
+  return rows;
+}
+
+// A step of a program that records its forward and backward, and knows its loss only afterwards.
+void take_recorded_step(Session& session) {
+  const std::int64_t step = session.step();
+  const std::int64_t begin = record::span_now_ns();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  const std::int64_t forward = record::span_now_ns();
+  session.record({.work = session::Work::other, .begin_ns = begin, .end_ns = forward});
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::int64_t until = record::span_now_ns();
+  session.record({.work = session::Work::forward, .begin_ns = forward, .end_ns = until});
+  session.record({.work = session::Work::module,
+                  .begin_ns = forward,
+                  .end_ns = until,
+                  .name = "layers.0",
+                  .depth = 1});
+  for (std::size_t tensor = 0; tensor < kTensors.size(); ++tensor) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::int64_t now = record::span_now_ns();
+    session.record({session::Work::backward, until, now, tensor});
+    REQUIRE(session.send(tensor, gradient_of(tensor, step)).ok());
+    until = record::span_now_ns();
+  }
+  REQUIRE(session.take_step({.lr = 0.01, .tokens = 7, .awaits_note = true}).ok());
+}
+
+TEST_CASE("a program's forward, backward and figures are in the record of its run") {
+  const TestFolder folder;
+  auto session = opened(request_in(folder.path()));
+  for (int step = 0; step < 4; ++step) {
+    take_recorded_step(*session);
+    if (step == 1) continue;  // its loss stays unknown
+    REQUIRE(problem(session->note({.loss = 0.5 + step})) == "");
+    CHECK_THAT(session->note({.loss = 1.0}).error().message(),
+               Catch::Contains(fmt::format("step {}", step + 1)));
+  }
+  REQUIRE(problem(session->note({.validation_loss = 0.25, .validation_tokens = 40})) == "");
+  session->count("epoch", 1.5);
+  REQUIRE(problem(session->close()) == "");
+  CHECK(rows_in(folder.path(), "SELECT id, loss, tokens FROM step ORDER BY id") ==
+        std::vector<std::string>{"0 0.5 7", "1 - 7", "2 2.5 7", "3 3.5 7"});
+  CHECK(rows_in(folder.path(), "SELECT step_id, loss, tokens FROM validation") ==
+        std::vector<std::string>{"3 0.25 40"});
+  CHECK(rows_in(folder.path(),
+                "SELECT track.kind, value, count(*), count(DISTINCT layer_id) FROM span "
+                "JOIN string ON string.id = name_id JOIN track ON track.id = track_id "
+                "WHERE value IN ('host_work', 'forward', 'backward', 'layers.0') "
+                "GROUP BY 1, 2 ORDER BY 2") ==
+        std::vector<std::string>{"compute backward 20 5", "compute forward 4 0",
+                                 "host host_work 4 0", "module layers.0 4 0"});
+  CHECK(rows_in(folder.path(),
+                "SELECT value FROM counter JOIN track ON track.id = track_id "
+                "WHERE name = 'epoch'") == std::vector<std::string>{"1.5"});
+  CHECK(rows_in(folder.path(),
+                "SELECT count(*) FROM step_phase WHERE forward_dur > 2000000 AND "
+                "backward_dur > 5000000 AND update_dur > 0") == std::vector<std::string>{"4"});
+  CHECK(rows_in(folder.path(),
+                "SELECT cause FROM verdict WHERE step_id = 2 AND cause IN ('compute', 'program') "
+                "AND share > 0.05 ORDER BY 1") == std::vector<std::string>{"compute", "program"});
 }
 
 TEST_CASE("a call that cannot be right is refused and changes nothing") {

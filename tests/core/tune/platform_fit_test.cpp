@@ -8,6 +8,7 @@
 #include "core/plan/run_plan.h"
 #include "core/simulate/simulation.h"
 #include "core/tune/detail/fit_simulation.h"
+#include "core/tune/recorded_run.h"
 
 namespace sluice::tune {
 namespace {

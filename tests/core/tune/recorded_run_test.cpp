@@ -33,7 +33,7 @@ TEST_CASE("a run's steady steps come back as they were recorded, without the fir
   CHECK(run.mode == "a mode");
   CHECK(run.step_count == 6);
   CHECK(run.config.offload.devices == 2);
-  CHECK(run.shape.name == recording.plan().shape.name);
+  CHECK(run.model.shape.name == recording.plan().shape.name);
   CHECK(run.caveats.empty());
   REQUIRE(run.steps.steps.size() == 4);
   const RecordedSteps& once = recording.step().times;

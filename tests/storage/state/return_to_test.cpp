@@ -1,5 +1,7 @@
 // A state that goes back by one commit, as ranks do that were ahead of others.
 
+#include "storage/state/return_to.h"
+
 #include <catch2/catch.hpp>
 
 #include "tests/storage/state/state_fixture.h"
@@ -28,9 +30,9 @@ TEST_CASE("a state goes back to the commit before the last one, and on from ther
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
   make_state(options, kReturningGeometry, 5).reset();
-  must(StateStore::return_to(options, 5));
+  must(return_to(options, 5));
   CHECK(step_on_disk(options) == 5);
-  must(StateStore::return_to(options, 4));
+  must(return_to(options, 4));
   CHECK(step_on_disk(options) == 4);
   {
     const auto store = must(StateStore::open(options));
@@ -38,7 +40,7 @@ TEST_CASE("a state goes back to the commit before the last one, and on from ther
     must(store->commit(write_step(*store, 6)));
   }
   CHECK(step_on_disk(options) == 6);
-  must(StateStore::return_to(options, 5));
+  must(return_to(options, 5));
   CHECK(step_on_disk(options) == 5);
 }
 
@@ -46,11 +48,11 @@ TEST_CASE("a state does not go back further than a commit, and says what it has"
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
   make_state(options, kReturningGeometry, 5).reset();
-  CHECK_THAT(refusal(StateStore::return_to(options, 3)),
+  CHECK_THAT(refusal(return_to(options, 3)),
              Catch::Contains("cannot go back to step 3: the last commit is of step 5, and the one "
                              "before it of step 4"));
-  must(StateStore::return_to(options, 4));
-  CHECK_THAT(refusal(StateStore::return_to(options, 3)), Catch::Contains("is not there"));
+  must(return_to(options, 4));
+  CHECK_THAT(refusal(return_to(options, 3)), Catch::Contains("is not there"));
   CHECK(step_on_disk(options) == 4);
 }
 
@@ -58,7 +60,7 @@ TEST_CASE("a state that a run has open does not go back") {
   const ScratchFolder scratch;
   const StateStore::Options options = quick_options(scratch.path("state"));
   const auto store = make_state(options, kReturningGeometry, 2);
-  CHECK_FALSE(StateStore::return_to(options, 1).ok());
+  CHECK_FALSE(return_to(options, 1).ok());
 }
 
 }  // namespace

@@ -1,0 +1,149 @@
+"""Several ranks, each with a share of the state (ZeRO's first stage): torch reduces the gradients
+(DistributedDataParallel), each rank updates its own tensors, and has the others' from their
+owners."""
+
+import pathlib
+import zlib
+
+import torch
+
+from sluice._error import Error
+
+# Gradients of as many elements, the smallest ones, are compared to see whether they were reduced.
+COMPARED_ELEMENTS = 1 << 16
+
+
+class Alone:
+    """One process. What it is asked is what Ranks is asked."""
+
+    count = 1
+
+    def place(self, folder):
+        return own_folder(pathlib.Path(folder), "state")
+
+    def owners(self, tensors):
+        return [0] * len(tensors)
+
+    def is_own(self, owner):
+        return True
+
+    def check_alone(self, what):
+        pass
+
+    def own_reference(self, saved):
+        if len(saved["ranks"]) > 1:
+            raise Error(f"the state dict is of {len(saved['ranks'])} ranks, and there is one now")
+        return saved
+
+    def agreed(self, action):
+        return [action()]
+
+    def share(self, tensors, owners):
+        pass
+
+    def mark_of(self, tensors):
+        return None
+
+
+class Ranks:
+    """Of torch's process group, as it is when the optimizer is made.
+
+    Thread contract: all ranks make the same calls, in the same order."""
+
+    def __init__(self, rank, count):
+        self.rank = rank
+        self.count = count
+
+    def place(self, folder):
+        """Of this rank's share, in a folder that all may name."""
+        name = f"rank-{self.rank}-of-{self.count}"
+        return own_folder(pathlib.Path(folder) / name, f"rank-*-of-{self.count}")
+
+    def owners(self, tensors):
+        """Of each tensor its rank: the largest first, each to the one that has least. The same on
+        all ranks."""
+        owners = [0] * len(tensors)
+        loads = [0] * self.count
+        sizes = [tensor.parameter.numel() for tensor in tensors]
+        for number in sorted(range(len(tensors)), key=lambda number: -sizes[number]):
+            owner = loads.index(min(loads))
+            owners[number] = owner
+            loads[owner] += max(1, sizes[number])
+        return owners
+
+    def is_own(self, owner):
+        return owner == self.rank
+
+    def check_alone(self, what):
+        raise Error(f"{what}: each of {self.count} ranks has a share of the state, and this is of "
+                    "a whole one")
+
+    def own_reference(self, saved):
+        """A state dict may be that of another rank: Trainer saves the first one's."""
+        if saved["step"] == 0:
+            return saved
+        if len(saved["ranks"]) != self.count:
+            raise Error(f"the state dict is of {len(saved['ranks'])} ranks, and there are "
+                        f"{self.count} now")
+        return saved | saved["ranks"][self.rank]
+
+    def agreed(self, action):
+        """What `action` gives on every rank, in their order. A rank that fails ends the call of
+        all: none waits for one that has stopped."""
+        mine, failed = None, None
+        try:
+            mine = action()
+        except Error as error:
+            failed = error
+        found = [None] * self.count
+        torch.distributed.all_gather_object(found, (mine, None if failed is None else str(failed)))
+        if failed is not None:
+            raise failed
+        for rank, (_, problem) in enumerate(found):
+            if problem is not None:
+                raise Error(f"rank {rank}: {problem}")
+        return [value for value, _ in found]
+
+    def share(self, tensors, owners):
+        """Each tensor's values become those that its owner has."""
+        for tensor, owner in zip(tensors, owners):
+            torch.distributed.broadcast(tensor.parameter.data, src=owner)
+            tensor.note_values()
+
+    def mark_of(self, tensors):
+        """Of gradients: the same on all ranks where they were reduced."""
+        mark, elements = 0, 0
+        for tensor in sorted(tensors, key=lambda tensor: tensor.parameter.numel()):
+            gradient = tensor.parameter.grad
+            elements += tensor.parameter.numel()
+            if elements > COMPARED_ELEMENTS and mark != 0:
+                break
+            if gradient is not None:
+                values = gradient.detach().contiguous().view(-1)[:COMPARED_ELEMENTS]
+                mark = zlib.crc32(values.view(torch.uint8).numpy().tobytes(), mark)
+        return mark
+
+
+def ranks_now():
+    distributed = torch.distributed
+    if not distributed.is_available() or not distributed.is_initialized():
+        return Alone()
+    count = distributed.get_world_size()
+    return Ranks(distributed.get_rank(), count) if count > 1 else Alone()
+
+
+def own_folder(folder, pattern):
+    """A state of other ranks would be passed over, and a new one begun beside it."""
+    shared = folder.parent if folder.name.startswith("rank-") else folder
+    others = {*shared.glob("rank-*-of-*"), *shared.glob("state")} - {*shared.glob(pattern)}
+    for other in sorted(others):
+        raise Error(f"{other} is the state of another number of ranks; start as many as there "
+                    "were, or give another folder")
+    return folder
+
+
+def check_reduced(marks):
+    if len(set(marks)) > 1:
+        raise Error("the gradients differ between ranks: wrap the model in "
+                    "torch.nn.parallel.DistributedDataParallel, which reduces them, and leave "
+                    "no_sync() before the last micro-batch")
