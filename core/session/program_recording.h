@@ -30,7 +30,7 @@ class ProgramRecording {
   TimeNs forward_end_ns() const { return forward_end_ns_.load(); }
 
  private:
-  record::TrackId module_track(int depth);
+  record::TrackId module_track(int depth) REQUIRES(mutex_);
 
   record::Recorder* const recorder_;
   record::TrackId compute_{};
