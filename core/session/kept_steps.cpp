@@ -13,14 +13,10 @@ StepId step_id(const state::CommitId& id) { return {id.step, id.version}; }
 
 }  // namespace
 
-Status Session::Schedule::ask_between(const char* what, const std::function<Status()>& action) {
-  return ask({.kind = Note::Kind::between, .action = &action, .what = what});
-}
-
 Result<StepId> Session::Schedule::commit_step() {
   StepId id;
-  RETURN_IF_ERROR(ask_between("a commit", [&] {
-    id = step_id(state::last_commit_of(run_->state().store()));
+  RETURN_IF_ERROR(between("a commit", [&](OpenRun& run) {
+    id = step_id(state::last_commit_of(run.state().store()));
     return ok_status();
   }));
   return id;
@@ -28,8 +24,8 @@ Result<StepId> Session::Schedule::commit_step() {
 
 Result<StepId> Session::Schedule::keep(const std::string& keeper) {
   StepId id;
-  RETURN_IF_ERROR(ask_between("keeping a step", [&]() -> Status {
-    ASSIGN_OR_RETURN(const state::CommitId kept, run_->state().keep(keeper, residual_of(*run_)));
+  RETURN_IF_ERROR(between("keeping a step", [&](OpenRun& run) -> Status {
+    ASSIGN_OR_RETURN(const state::CommitId kept, run.state().keep(keeper, residual_of(run)));
     id = step_id(kept);
     return ok_status();
   }));
@@ -37,14 +33,14 @@ Result<StepId> Session::Schedule::keep(const std::string& keeper) {
 }
 
 Status Session::Schedule::release(const StepId& id) {
-  return ask_between("the release of a step",
-                     [&] { return run_->state().store().release({id.step, id.version}); });
+  return between("the release of a step",
+                 [&](OpenRun& run) { return run.state().store().release({id.step, id.version}); });
 }
 
 Result<std::vector<KeptStep>> Session::Schedule::kept() {
   std::vector<KeptStep> kept;
-  RETURN_IF_ERROR(ask_between("the list of kept steps", [&] {
-    for (const state::KeptCommit& commit : run_->state().store().kept()) {
+  RETURN_IF_ERROR(between("the list of kept steps", [&](OpenRun& run) {
+    for (const state::KeptCommit& commit : run.state().store().kept()) {
       kept.push_back({step_id(commit.id), commit.keeper});
     }
     return ok_status();

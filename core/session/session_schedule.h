@@ -3,7 +3,7 @@
 // down, updates, and lets others change the run between two steps.
 //
 // Thread contract: all that is public from the program's threads; everything private is the
-// schedule's thread's, but for ask_between().
+// schedule's thread's. Opening is in session_opening.cpp.
 
 #include <atomic>
 #include <functional>
@@ -71,9 +71,6 @@ class Session::Schedule final : private Tunable {
 
   explicit Schedule(const Request& request);
 
-  // Has the schedule's thread do it between two steps, behind a commit, and waits. `what`: for the
-  // error that it comes among the gradients of a step.
-  Status ask_between(const char* what, const std::function<Status()>& action);
   void run(Ticket& opened);
   Status open_all();
   Result<OpenRunRequest> plan_all(StartFrom& start);

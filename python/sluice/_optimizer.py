@@ -244,7 +244,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
             return step
         steps = self._ranks.agreed(wanted)
         if not all(is_there for _, is_there in steps):
-            self._go_back(self._wanted_step(state_dict[REFERENCE])[0])
+            self._go_back(steps[self._ranks.rank][0])
         self._take_groups(state_dict["param_groups"])
 
     def _begin_with(self, state_dict):

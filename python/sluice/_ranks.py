@@ -16,6 +16,7 @@ COMPARED_ELEMENTS = 1 << 16
 class Alone:
     """One process. What it is asked is what Ranks is asked."""
 
+    rank = 0
     count = 1
 
     def place(self, folder):

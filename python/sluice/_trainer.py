@@ -8,7 +8,6 @@ from sluice._error import Error
 from sluice._optimizer import OnDrives
 from sluice._rules import AdamW
 
-
 STATE_DICT = "optimizer.pt"
 
 
@@ -23,9 +22,9 @@ def for_trainer(args, **keywords):
 def attach(trainer, modules=None):
     """Figures of the optimizer's under `sluice/` in each row of Trainer's log, for whoever reports
     it; an end of training where somebody asks the run to stop (`sluice stop`); and the state keeps
-    the steps of the checkpoints that Trainer keeps (`save_total_limit`), and no others. For
-    the record: epochs and the losses of evaluations, and the model's `modules` as OnDrives.watch
-    takes them."""
+    the steps of Trainer's checkpoints for as long as these are there (`save_total_limit`). For the
+    record: epochs and the losses of evaluations, and the model's `modules` as OnDrives.watch takes
+    them."""
     # Not above: transformers takes seconds to import, and who has a Trainer has it.
     from transformers import TrainerCallback
 
@@ -71,6 +70,8 @@ def loss_of_evaluation(metrics):
     """"eval_loss", or with several sets of data "eval_NAME_loss"."""
     losses = [value for key, value in metrics.items() if key.endswith("_loss")]
     return losses[0] if losses else None
+
+
 def keep_checkpoint(args, state, others):
     """For the folder that Trainer saves the step in, where its state dict went there."""
     optimizer = optimizer_of(others.get("optimizer"))

@@ -12,10 +12,9 @@ import subprocess
 import sys
 import time
 
-from python_package import (PACKAGE, VENV, make_model, loss_of, on_drives, package, package_test,
-                            refusal, require_same, torch, weights)
-from sluice_run import (LIMIT_S, Skip, main, only_with_all, require, require_equal,
-                        require_words)
+from python_package import (PACKAGE, make_model, loss_of, on_drives, package, package_test,
+                            python_with_transformers, refusal, require_same, torch, weights)
+from sluice_run import LIMIT_S, main, only_with_all, require, require_equal, require_words
 from volume import small_volume
 
 if torch is not None:
@@ -481,16 +480,6 @@ for reentrant in (None, False, True):
     print(len(found) == len(wanted) and all(map(torch.equal, found, wanted)),
           activations.report().read_bytes > 0)
 """
-
-
-def python_with_transformers():
-    """This one, or that of scripts/get_models."""
-    for python in (sys.executable, VENV.parent / "model_readers/bin/python"):
-        if pathlib.Path(python).exists() and subprocess.run(
-                [python, "-c", "import torch, transformers"], capture_output=True,
-                check=False).returncode == 0:
-            return python
-    raise Skip("transformers is not installed (scripts/get_models does)")
 
 
 @package_test
