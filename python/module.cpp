@@ -83,6 +83,7 @@ using Values = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 using Gradient = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using Room = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Parameters = nb::ndarray<nb::array_api>;
+using ParameterRoom = nb::ndarray<nb::c_contig, nb::device::cpu>;
 // Step and version.
 using PythonStep = std::pair<std::int64_t, std::string>;
 // Name, shape, group, first values.
@@ -201,6 +202,18 @@ class OpenSession {
     }
     return has_16_bits_ ? as_array(session_->parameters(tensor), owner, kBf16)
                         : as_array(session_->parameters_fp32(tensor), owner, kFp32);
+  }
+
+  // Into the caller's memory, of the session's precision.
+  void copy_parameters(std::size_t tensor, const ParameterRoom& into) {
+    check_process();
+    const std::size_t size = into.size();
+    void* const data = into.data();
+    const bool is_fp32 = into.dtype() == kFp32;
+    const nb::gil_scoped_release others_run;
+    session::ParameterRoom room = std::span(static_cast<std::uint16_t*>(data), size);
+    if (is_fp32) room = std::span(static_cast<float*>(data), size);
+    value_or_raise(session::copy_parameters(*session_, tensor, room));
   }
 
   // NaN, and below 0: it is not known.
@@ -428,6 +441,8 @@ NB_MODULE(_core, module) {
            [](nb::handle self, std::size_t tensor) {
              return nb::cast<OpenSession&>(self).parameters(self, tensor);
            })
+      .def("copy_parameters", &OpenSession::copy_parameters, nb::arg("tensor"),
+           nb::arg("into").noconvert())
       .def("make_durable", &OpenSession::make_durable)
       .def("keep", &OpenSession::keep, nb::arg("keeper"))
       .def("release", &OpenSession::release, nb::arg("step"), nb::arg("version"))

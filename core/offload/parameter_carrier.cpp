@@ -38,10 +38,11 @@ ParameterCarrier::ParameterCarrier(const Parts& parts)
   }
 }
 
-void ParameterCarrier::begin_pass(Pass pass) {
+void ParameterCarrier::begin(Pass pass, std::int32_t first) {
   if (!parts_.options.streams_parameters()) return;
   CHECK(is_over_);
   pass_ = pass;
+  first_ = first;
   is_over_ = false;
   for (const LayerId layer : all_ids<LayerId>(parts_.layout.layer_count())) {
     CHECK(at(layer).whereabouts != Whereabouts::coming);
@@ -81,7 +82,7 @@ runtime::Task<Status> ParameterCarrier::finish_pass() {
 
 runtime::Task<Status> ParameterCarrier::fetch_all() {
   const std::int32_t count = parts_.layout.layer_count();
-  for (std::int32_t i = 0; i < count && !is_over_; ++i) {
+  for (std::int32_t i = first_; i < count && !is_over_; ++i) {
     const LayerId layer{pass_ == Pass::forward ? i : count - 1 - i};
     Status fetched = co_await fetch(layer);
     CO_RETURN_IF_ERROR(fetched);

@@ -44,7 +44,9 @@ class ParameterCarrier final : public ParameterSource {
   };
   explicit ParameterCarrier(const Parts& parts);
 
-  void begin_pass(Pass pass) override;
+  void begin_pass(Pass pass) override { begin(pass, 0); }
+  // A forward of the layers from this one on.
+  void begin_forward_at(LayerId first) { begin(Pass::forward, index_of(first)); }
   runtime::Task<Status> bring(LayerId layer) override;
   void done(LayerId layer) override;
   runtime::Task<Status> finish_pass() override;
@@ -71,6 +73,7 @@ class ParameterCarrier final : public ParameterSource {
 
   Layer& at(LayerId layer) { return layers_[static_cast<std::size_t>(index_of(layer))]; }
   bool stays(LayerId layer) const { return parts_.layout.stays(layer); }
+  void begin(Pass pass, std::int32_t first);
   runtime::Task<Status> fetch_all();
   runtime::Task<Status> fetch(LayerId layer);
   bool make_room(LayerId layer);
@@ -99,7 +102,8 @@ class ParameterCarrier final : public ParameterSource {
   std::deque<Layer> layers_;
   std::deque<runtime::Pool> readers_;  // by device: pieces that are read or checked at once
   Pass pass_ = Pass::forward;
-  bool is_over_ = true;  // the pass: nothing more is fetched
+  std::int32_t first_ = 0;  // of its layers
+  bool is_over_ = true;     // the pass: nothing more is fetched
   std::int64_t resident_bytes_ = 0;
   std::int64_t resident_peak_bytes_ = 0;
   runtime::Event room_;

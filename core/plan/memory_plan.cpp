@@ -195,7 +195,7 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model, const Memor
   add(plan, {{"activations that stay (activation_host)", run.activations.host_bytes()}});
   add(plan, {{"messages between ranks",
               shard::message_memory_bytes(run.share, run.config.batch.rank_count)}});
-  add(plan, {{"recording", kRecordingBytes}});
+  add(plan, {{"recording", run.config.record == record::Level::off ? 0 : kRecordingBytes}});
   plan.set_cap(cap);
   return plan;
 }

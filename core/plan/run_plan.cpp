@@ -211,6 +211,7 @@ Result<RunPlan> plan_tensors(const settings::RunConfig& config, model::FlatLayou
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
   RETURN_IF_ERROR(check_subgroup_count(plan.geometry, plan.shape));
   RETURN_IF_ERROR(set_knobs(plan, config));
+  RETURN_IF_ERROR(check_parameter_buffer(plan, plan.layout));
   return plan;
 }
 

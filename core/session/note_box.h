@@ -30,8 +30,9 @@ class Ticket {
 };
 
 struct Note {
-  // between: an action behind a commit, or a change of knobs. look: an action at any time.
-  enum class Kind : std::uint8_t { gradient, read, replace, wait, step, between, look };
+  // wait: until a tensor's parameters may be read; copied: they have been. between: an action
+  // behind a commit, or a change of knobs. look: an action at any time.
+  enum class Kind : std::uint8_t { gradient, read, replace, wait, copied, step, between, look };
   Kind kind = Kind::gradient;
   std::size_t tensor = 0;
   std::span<const float> gradient = {};

@@ -1,5 +1,7 @@
 #include "core/session/session.h"
 
+#include <cstring>
+
 #include "base/check.h"
 #include "core/control/knob.h"
 #include "core/plan/run_plan.h"
@@ -11,7 +13,9 @@ namespace sluice::session {
 
 // No knob has turned yet, so the plan is nobody else's.
 Session::Session(std::unique_ptr<Schedule> schedule)
-    : schedule_(std::move(schedule)), planned_memory_bytes_(schedule_->planned_memory_bytes()) {}
+    : schedule_(std::move(schedule)),
+      planned_memory_bytes_(schedule_->planned_memory_bytes()),
+      streams_parameters_(schedule_->streams_parameters()) {}
 
 Session::~Session() {
   const Status closed = close();
@@ -26,18 +30,30 @@ Result<std::unique_ptr<Session>> Session::open(const Request& request) {
 std::int64_t Session::step() const { return schedule_->step(); }
 
 std::span<const std::uint16_t> Session::parameters(std::size_t tensor) const {
+  CHECK(!is_on_drives(tensor) && "with parameter_tier=storage call copy_parameters()");
   const ParameterSpan found = schedule_->parameters(tensor);
   CHECK(has_16_bits(found.kind()) && "with precision=fp32 call parameters_fp32()");
   return found.values_16bit();
 }
 
 std::span<const float> Session::parameters_fp32(std::size_t tensor) const {
+  CHECK(!is_on_drives(tensor) && "with parameter_tier=storage call copy_parameters()");
   const ParameterSpan found = schedule_->parameters(tensor);
   CHECK(!has_16_bits(found.kind()) && "with precision=bf16 or fp16 call parameters()");
   return found.values_fp32();
 }
 
+bool Session::is_on_drives(std::size_t tensor) const {
+  return streams_parameters_ && schedule_->tensors().layer(tensor) != kNoLayer;
+}
+
 Status Session::wait(std::size_t tensor) {
+  if (tensor < schedule_->request().tensors.size() && is_on_drives(tensor)) {
+    return make_error(ErrorCode::config,
+                      "parameter_tier=storage: the parameters of {} are on the drives, and are had "
+                      "by copy_parameters()",
+                      schedule_->request().tensors[tensor].name);
+  }
   return schedule_->ask({.kind = Note::Kind::wait, .tensor = tensor});
 }
 
@@ -84,6 +100,25 @@ Result<std::vector<Knob>> Session::knobs() {
     return ok_status();
   }));
   return knobs;
+}
+
+Status copy_parameters(Session& session, std::size_t tensor, const ParameterRoom& into) {
+  Session::Schedule& schedule = *session.schedule_;
+  const MutexLock lock(session.copying_);
+  RETURN_IF_ERROR(schedule.ask({.kind = Note::Kind::wait, .tensor = tensor}));
+  const ParameterSpan from = schedule.parameters(tensor);
+  const bool is_fp32 = std::holds_alternative<std::span<float>>(into);
+  const std::span<std::byte> room =
+      std::visit([](auto values) { return std::as_writable_bytes(values); }, into);
+  const bool fits = std::ssize(room) == from.size_bytes() && is_fp32 != has_16_bits(from.kind());
+  if (fits) std::memcpy(room.data(), from.data(), room.size());
+  if (session.is_on_drives(tensor))
+    RETURN_IF_ERROR(schedule.ask({.kind = Note::Kind::copied, .tensor = tensor}));
+  if (fits) return ok_status();
+  return make_error(ErrorCode::config,
+                    "the parameters of {} take {} bytes, {} each; {} are to be filled",
+                    schedule.request().tensors[tensor].name, from.size_bytes(),
+                    bytes_of(from.kind()), room.size());
 }
 
 Status Session::close() { return schedule_->close(); }

@@ -1,7 +1,7 @@
 #pragma once
 // Training with the optimizer state on storage, for a program that computes its gradients itself.
 // This header is the front door for C++: what a session needs is here, in the standard library and
-// in base/status.h.
+// in base/.
 //
 //   auto session = Session::open({.folder = "out/mine",
 //                                 .tensors = {{"weight", {1024, 512}}, {"bias", {512}}},
@@ -31,8 +31,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace sluice::session {
@@ -125,6 +127,15 @@ struct KeptStep {
   std::string keeper;  // a path, or what its owner calls itself; may be empty
 };
 
+class Session;
+// In the program's own memory: fp32 or, as bits, of 16 bits, as the settings say.
+using ParameterRoom = std::variant<std::span<float>, std::span<std::uint16_t>>;
+// The parameters of a tensor with the last step's update. With parameter_tier=storage there is no
+// other way to them: they come from the drives, and those that follow meanwhile, so the order of
+// Session::Request::groups, and that of the tensors in each, is the fast one. Any thread, one at a
+// time. Errors (ErrorCode::config): another number of elements or precision.
+Status copy_parameters(Session& session, std::size_t tensor, const ParameterRoom& into);
+
 class Session {
  public:
   struct Request {
@@ -162,11 +173,12 @@ class Session {
   // Host memory that the session was planned to take when it was opened.
   std::int64_t planned_memory_bytes() const { return planned_memory_bytes_; }
   // The parameters of a tensor: of 16 bits, as bits (precision=bf16 or fp16), or of fp32
-  // (precision=fp32); a call for the others is a mistake of the program, which ends it. They change
-  // between take_step() and the end of wait().
+  // (precision=fp32); a call for the others, or where they lie on the drives, is a mistake of the
+  // program, which ends it. They change between take_step() and the end of wait().
   std::span<const std::uint16_t> parameters(std::size_t tensor) const;
   std::span<const float> parameters_fp32(std::size_t tensor) const;
-  // Until the last step's update of a tensor is among its parameters.
+  // Until the last step's update of a tensor is among its parameters. Errors: ErrorCode::config
+  // where they lie on the drives (copy_parameters() has them).
   Status wait(std::size_t tensor);
   // The gradient of a tensor for the step to come, which may be used again when the call returns.
   // A tensor that comes twice before a step, has another number of elements, or is frozen is an
@@ -221,10 +233,14 @@ class Session {
  private:
   class Schedule;
   friend class SessionState;  // core/session/session_state.h
+  friend Status copy_parameters(Session& session, std::size_t tensor, const ParameterRoom& into);
   explicit Session(std::unique_ptr<Schedule> schedule);
+  bool is_on_drives(std::size_t tensor) const;
 
   std::unique_ptr<Schedule> schedule_;
   std::int64_t planned_memory_bytes_;
+  bool streams_parameters_;
+  Mutex copying_;  // one tensor's at a time
 };
 
 }  // namespace sluice::session

@@ -34,7 +34,7 @@ optimizer::UpdateOptions with_rates(optimizer::UpdateOptions update, const Group
 
 bool is_of_tensor(Note::Kind kind) {
   return kind == Note::Kind::gradient || kind == Note::Kind::read || kind == Note::Kind::replace ||
-         kind == Note::Kind::wait;
+         kind == Note::Kind::wait || kind == Note::Kind::copied;
 }
 
 }  // namespace
@@ -55,6 +55,9 @@ struct Session::Schedule::Step {
   TimeNs begin_ns = 0;  // its first gradient
   runtime::TaskGroup gradients;
   runtime::TaskGroup waits;
+  // Parameters on the drives come in the order of layers: the one that comes next; none: nothing
+  // is on its way.
+  std::optional<LayerId> next_layer;
   std::optional<Untold> before;
 };
 
@@ -103,6 +106,10 @@ ParameterSpan Session::Schedule::parameters(std::size_t tensor) const {
   if (layer == kNoLayer) return tensors_.frozen_parameters(tensor);
   const model::TensorInfo& info = tensors_.layout().tensors.at(index_of(layer));
   return run_->parameters().subspan(info.first, info.count);
+}
+
+bool Session::Schedule::streams_parameters() const {
+  return run_->plan().options.streams_parameters();
 }
 
 std::int64_t Session::Schedule::planned_memory_bytes() const {
@@ -187,7 +194,7 @@ runtime::Task<Status> Session::Schedule::take_until_gradient(std::optional<Note>
       take_note(**next, too_early);
     }
   }
-  Status waited = co_await under_way_->waits.join();
+  Status waited = co_await end_waits();
   CO_RETURN_IF_ERROR(waited);
   Status updated = co_await run_->offload().parameters().updated();
   co_return updated;
@@ -218,7 +225,7 @@ runtime::Task<Status> Session::Schedule::collect(Note first, std::optional<Note>
     }
   }
   Status sent = co_await under_way_->gradients.join();
-  Status waited = co_await under_way_->waits.join();
+  Status waited = co_await end_waits();
   if (!sent.ok()) co_return sent;
   co_return waited;
 }
@@ -227,6 +234,8 @@ void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) 
   switch (note.kind) {
     case Note::Kind::wait:
       return under_way_->waits.spawn(wait_for(note));
+    case Note::Kind::copied:
+      return notes_->answer(note, note_copied(note));
     case Note::Kind::read:
     case Note::Kind::replace:  // before the first gradient
       return notes_->answer(note, check_sent(note));
@@ -369,11 +378,42 @@ runtime::Operation Session::Schedule::copy_gradient(const Note& note,
 runtime::Task<Status> Session::Schedule::wait_for(Note note) {
   const LayerId layer = tensors_.layer(note.tensor);
   if (layer != kNoLayer) {
-    Status up = co_await run_->offload().parameters().bring(layer);
-    CO_RETURN_IF_ERROR(up);
+    Status there = co_await bring(layer);
+    CO_RETURN_IF_ERROR(there);
   }
   notes_->answer(note, ok_status());
   co_return ok_status();
+}
+
+// From the drives, those that follow come with it, as far as the window goes.
+runtime::Task<Status> Session::Schedule::bring(LayerId layer) {
+  offload::ParameterCarrier& parameters = run_->offload().parameters();
+  if (streams_parameters()) {
+    if (under_way_->next_layer != layer) {
+      Status finished = co_await parameters.finish_pass();
+      CO_RETURN_IF_ERROR(finished);
+      parameters.begin_forward_at(layer);
+    }
+    under_way_->next_layer = LayerId{index_of(layer) + 1};
+  }
+  Status there = co_await parameters.bring(layer);
+  co_return there;
+}
+
+// Where a gradient came between, it is no longer on its way.
+Status Session::Schedule::note_copied(const Note& note) {
+  if (under_way_->next_layer) run_->offload().parameters().done(tensors_.layer(note.tensor));
+  return ok_status();
+}
+
+// Nothing reads parameters behind it, and an update may change them.
+runtime::Task<Status> Session::Schedule::end_waits() {
+  Status waited = co_await under_way_->waits.join();
+  CO_RETURN_IF_ERROR(waited);
+  if (!under_way_->next_layer) co_return ok_status();
+  under_way_->next_layer = std::nullopt;
+  Status finished = co_await run_->offload().parameters().finish_pass();
+  co_return finished;
 }
 
 StepPlan Session::Schedule::step_plan(const StepRequest& request) const {

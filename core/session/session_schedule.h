@@ -60,6 +60,7 @@ class Session::Schedule final : private Tunable {
   std::int64_t step() const { return step_.load(); }
   std::int64_t planned_memory_bytes() const;  // before the first gradient
   ParameterSpan parameters(std::size_t tensor) const;
+  bool streams_parameters() const;  // before the first gradient
   const TensorTable& tensors() const { return tensors_; }
   const Request& request() const { return request_; }
   Status note(const StepNote& figures);
@@ -95,6 +96,9 @@ class Session::Schedule final : private Tunable {
   void begin_step();
   runtime::Task<Status> take_gradient(Note note);
   runtime::Task<Status> wait_for(Note note);
+  runtime::Task<Status> bring(LayerId layer);
+  Status note_copied(const Note& note);
+  runtime::Task<Status> end_waits();
   StepPlan step_plan(const StepRequest& request) const;
   runtime::Task<Status> finish_step(const StepPlan& plan, GradientSummary& gradients);
   Status take_step(const Note& note);

@@ -65,6 +65,7 @@ Result<TensorTable> TensorTable::make(const Session::Request& request,
 
 // All but ties, which may be to tensors that come later.
 Status TensorTable::take(const Session::Request& request) {
+  layout_.first_stays = false;
   const std::size_t group_count = std::max<std::size_t>(1, request.groups.size());
   std::map<std::string, std::size_t> names;
   for (const Tensor& tensor : request.tensors) {

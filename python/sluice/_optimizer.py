@@ -1,5 +1,6 @@
 """torch.optim.Optimizer on a session: the state on drives, the update by Sluice."""
 
+import functools
 import math
 import sys
 import time
@@ -17,7 +18,7 @@ from sluice._reference import REFERENCE, check_groups, check_reference, kept_id
 from sluice._settings import checked, with_machine
 from sluice._state_calls import StateCalls
 from sluice._stream import Stream, leaves_memory, when_made
-from sluice._tensors import precision_of, trained_tensors, without_repeats
+from sluice._tensors import dtype_of, precision_of, trained_tensors, without_repeats
 from sluice._torch_state import begun_by, group_values, torch_name
 
 GROUP_IDENTITY = ("params", "param_names")
@@ -385,11 +386,24 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         say(f"the state of {len(self._tensors)} tensors ({count:,} parameters) {begins} in "
             f"{places}, with {memory:,.0f} MiB of host memory{watch}")
 
+    def _is_streaming(self):
+        """Whether the session's parameters are on the drives."""
+        return self._settings.get("parameter_tier") == "storage"
+
     def _values(self, number):
-        return torch.from_dlpack(self._session.parameters(number))
+        if not self._is_streaming():
+            return torch.from_dlpack(self._session.parameters(number))
+        values = torch.empty(self._tensors[number].parameter.numel(), device="cpu",
+                             dtype=dtype_of(precision_of(self._all)))
+        self._session.copy_parameters(number, values)
+        return values
 
     def _take_parameters(self):
+        dtype = dtype_of(precision_of(self._all))
         for number, tensor in enumerate(self._tensors):
+            if self._is_streaming():
+                tensor.fill(dtype, functools.partial(self._session.copy_parameters, number))
+                continue
             values = self._values(number)
             begin = time.monotonic_ns()
             tensor.take(values)

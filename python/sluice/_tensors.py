@@ -24,6 +24,18 @@ class Trained:
         self.parameter.copy_(values.view(self.shape))
         self.note_values()
 
+    def fill(self, dtype, copy):
+        """`copy(values)` writes the state's into a flat tensor of the dtype: the parameter itself,
+        where it is one."""
+        memory = self.parameter.detach()
+        if memory.dtype != dtype or not memory.is_contiguous():
+            values = torch.empty(memory.numel(), dtype=dtype, device="cpu")
+            copy(values)
+            return self.take(values)
+        copy(memory.view(-1))
+        torch.autograd.graph.increment_version(self.parameter)
+        self.note_values()
+
     def note_values(self):
         self._seen = self._now()
 
@@ -96,6 +108,10 @@ def precision_of(tensors):
     """The session's: its parameters are the narrowest that hold all of the program's."""
     is_bf16 = all(tensor.dtype == torch.bfloat16 for tensor in tensors)
     return "bf16" if is_bf16 else "fp32"
+
+
+def dtype_of(precision):
+    return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
 def without_repeats(parameters):

