@@ -6,7 +6,7 @@ memory that it says."""
 import shlex
 import sys
 
-from sluice_run import (DEEP_MODEL, SAMPLES, database, main, require, require_equal,
+from sluice_run import (DEEP_MODEL, SAMPLES, database, main, only_with_all, require, require_equal,
                         setting_arguments, sluice, test)
 
 PLACEMENT = ("tune", "--placement")
@@ -63,6 +63,7 @@ def a_step_and_its_memory_are_as_planned_by_the_emulated_clock(place):
 
 
 @test
+@only_with_all("half a minute of the emulated clock, as the test before it")
 def activations_that_leave_take_the_memory_that_is_planned(place):
     (place / "deep.toml").write_text(DEEP_MODEL)
     for mix in ("offload", "offload_inputs:1-4,offload:5-6,keep"):
@@ -76,6 +77,7 @@ def activations_that_leave_take_the_memory_that_is_planned(place):
 
 
 @test
+@only_with_all("half a minute of the emulated clock, as the test before it")
 def the_next_run_after_a_recorded_one_takes_what_is_planned_for_it(place):
     settings = {**SLOW, "model": SAMPLES / "models/tiny.toml", "steps": 8,
                 "pipeline": "serial", "activations": "recompute"}

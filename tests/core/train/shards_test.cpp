@@ -57,9 +57,11 @@ void require_like_one_rank(const Table& table) {
 }  // namespace
 
 TEST_CASE("every legal triple of 2x4 ranks trains like one rank with the same global batch") {
-  require_like_one_rank(GENERATE(Table{"csd", 1, kIsSanitized ? 2 : 5}, Table{"csd", 4, 2},
-                                 Table{"host", 1, 3}, Table{"host", 4, 2},
-                                 Table{"host", 1, 3, "fp32"}, Table{"csd", 1, 2, "fp32"}));
+  require_like_one_rank(kIsSanitized
+                            ? GENERATE(Table{"csd", 4, 2}, Table{"host", 1, 2, "fp32"})
+                            : GENERATE(Table{"csd", 1, 5}, Table{"csd", 4, 2}, Table{"host", 1, 3},
+                                       Table{"host", 4, 2}, Table{"host", 1, 3, "fp32"},
+                                       Table{"csd", 1, 2, "fp32"}));
 }
 
 // Minutes: `core_train_test '[.soak]'`.
