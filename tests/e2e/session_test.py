@@ -2,6 +2,7 @@
 """A program that computes its own gradients (examples/own_gradients.cpp) has a run like any other:
 it is shown, turned while it runs, stopped, killed, and goes on to the bit."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -25,15 +26,15 @@ class Started:
     """The program under way; killed with the test."""
 
     def __init__(self, place, folder, *settings):
-        self.out = tempfile.TemporaryFile("w+")
+        self.out = tempfile.TemporaryFile()
         self.state = place / folder / "state"
         self.process = subprocess.Popen(
             [PROGRAM, place / folder, TESTBED, str(FOREVER), *SETTINGS, *settings],
             stdout=self.out, stderr=self.out, preexec_fn=_end_with_the_test)
 
     def said(self):
-        self.out.seek(0)
-        return self.out.read()
+        # Not by seek(): the program writes where the place that both share is.
+        return os.pread(self.out.fileno(), 1 << 24, 0).decode()
 
     def wait_for_steps(self, count):
         until = time.monotonic() + LIMIT_S
