@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -17,7 +18,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <tuple>
 
@@ -84,6 +87,8 @@ using Gradient = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using Room = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
 using Parameters = nb::ndarray<nb::array_api>;
 using ParameterRoom = nb::ndarray<nb::c_contig, nb::device::cpu>;
+// The values of a group, by name.
+using PythonRates = std::map<std::string, double>;
 // Step and version.
 using PythonStep = std::pair<std::int64_t, std::string>;
 // Name, shape, group, first values.
@@ -178,15 +183,15 @@ class OpenSession {
     value_or_raise(session_->read(tensor, values));
   }
 
-  std::tuple<std::int64_t, double, bool> take_step(
-      const std::vector<std::pair<double, double>>& rates, double loss, double gradient_factor,
-      std::int64_t tokens) {
+  std::tuple<std::int64_t, double, bool> take_step(const std::vector<PythonRates>& rates,
+                                                   double loss, double gradient_factor,
+                                                   std::int64_t tokens) {
     check_process();
     session::StepRequest request{.gradient_factor = gradient_factor, .loss = loss};
     request.tokens = tokens;
     request.awaits_note = std::isnan(loss);
-    if (!rates.empty()) request.lr = rates.front().first;
-    for (const auto& [lr, weight_decay] : rates) request.groups.push_back({lr, weight_decay});
+    for (const PythonRates& group : rates) request.groups.push_back(rates_of(group));
+    if (!rates.empty()) request.lr = request.groups.front().lr;
     const nb::gil_scoped_release others_run;
     const StepDone done = value_or_raise(session_->take_step(request));
     return {done.step, done.grad_norm, done.is_stopping};
@@ -341,6 +346,25 @@ class OpenSession {
   }
 
  private:
+  // Those that an optimizer has; another name is a mistake of the package's.
+  static GroupRates rates_of(const PythonRates& named) {
+    GroupRates rates;
+    const std::array<std::pair<const char*, std::optional<double>*>, 6> all = {
+        {{"lr", &rates.lr},
+         {"weight_decay", &rates.weight_decay},
+         {"beta1", &rates.beta1},
+         {"beta2", &rates.beta2},
+         {"momentum", &rates.momentum},
+         {"eps", &rates.eps}}};
+    for (const auto& [name, value] : named) {
+      const auto* found = std::ranges::find(all, name, [](const auto& one) { return one.first; });
+      if (found == all.end())
+        throw Raised{make_error(ErrorCode::internal, "a group has no {}", name)};
+      *found->second = value;
+    }
+    return rates;
+  }
+
   static PythonStep step_of(const StepId& id) { return {id.step, id.version}; }
 
   // The package asks for one of two precisions: bf16, or fp32.

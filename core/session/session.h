@@ -41,8 +41,13 @@ namespace sluice::session {
 
 // How the tensors of a group are updated, where that is not as all the others are.
 struct GroupRates {
-  std::optional<double> lr = {};            // none: that of the step
-  std::optional<double> weight_decay = {};  // none: that of the settings
+  std::optional<double> lr = {};  // none: that of the step
+  // None: that of the settings. Each rule takes what its formula names.
+  std::optional<double> weight_decay = {};
+  std::optional<double> beta1 = {};
+  std::optional<double> beta2 = {};
+  std::optional<double> momentum = {};
+  std::optional<double> eps = {};
 };
 
 struct Tensor {

@@ -29,6 +29,10 @@ namespace {
 optimizer::UpdateOptions with_rates(optimizer::UpdateOptions update, const GroupRates& rates) {
   update.lr = rates.lr.value_or(update.lr);
   update.weight_decay = rates.weight_decay.value_or(update.weight_decay);
+  update.beta1 = rates.beta1.value_or(update.beta1);
+  update.beta2 = rates.beta2.value_or(update.beta2);
+  update.momentum = rates.momentum.value_or(update.momentum);
+  update.eps = rates.eps.value_or(update.eps);
   return update;
 }
 

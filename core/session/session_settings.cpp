@@ -55,6 +55,10 @@ std::string rates_text(std::span<const GroupRates> groups) {
   for (const GroupRates& group : groups) {
     text +=
         fmt::format("{}{} {}", text.empty() ? "" : ", ", rate(group.lr), rate(group.weight_decay));
+    if (group.beta1) text += fmt::format(" beta1={}", *group.beta1);
+    if (group.beta2) text += fmt::format(" beta2={}", *group.beta2);
+    if (group.momentum) text += fmt::format(" momentum={}", *group.momentum);
+    if (group.eps) text += fmt::format(" eps={}", *group.eps);
   }
   return text;
 }

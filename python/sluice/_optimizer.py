@@ -40,8 +40,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     lists them.
 
     `RULE` is the setting `optimizer`, and `ARRAYS` are those of its state behind the master
-    weights; `fixed_settings(group)` are the settings that follow from a
-    group, and are the same for all groups and steps.
+    weights; `settings_of(group)` are further values of a group, by the names of settings.
 
     Thread contract: that of torch's optimizers, one thread at a time."""
 
@@ -49,7 +48,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     ARRAYS = ()
 
     @staticmethod
-    def fixed_settings(group):
+    def settings_of(group):
         raise NotImplementedError
 
     def __init__(self, params, defaults, *, state, platform=None, gradients=None, fresh=False,
@@ -346,7 +345,6 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         self._owners = self._ranks.owners(self._all)
         self._tensors = [tensor for tensor, owner in zip(self._all, self._owners)
                          if self._ranks.is_own(owner)]
-        self._fixed = self.fixed_settings(self.param_groups[0])
         self._folders.link_drives()
         masters = begun.masters if begun else {}
         values = [(t.name, list(t.shape), t.group,
@@ -373,7 +371,8 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     def _session_settings(self, tensors):
         settings = with_machine(self._settings, self._platform, self._folders) | {
             "optimizer": self.RULE, "precision": precision_of(tensors), "max_grad_norm": "0"}
-        settings |= self.fixed_settings(self.param_groups[0])
+        settings |= {key: repr(float(value))
+                     for key, value in self.settings_of(self.param_groups[0]).items()}
         return [f"{key}={value}" for key, value in settings.items()]
 
     def _tell(self, goes_on):
@@ -414,11 +413,14 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         return any(p.grad is not None for group in self.param_groups for p in group["params"])
 
     def _rates(self):
-        return [(float(group["lr"]), float(group["weight_decay"])) for group in self.param_groups]
+        return [{key: float(value) for key, value in (self.settings_of(group) | {
+            "lr": group["lr"], "weight_decay": group["weight_decay"]}).items()}
+                for group in self.param_groups]
 
     def _check_step(self):
         """All that can be wrong with a step is told before any of it is sent."""
-        self._check_fixed()
+        for number, group in enumerate(self.param_groups):
+            check_rates(group, f"group {number}")
         self._check_unfrozen()
         for number, tensor in enumerate(self._tensors):
             if tensor.parameter.grad is None:
@@ -428,14 +430,6 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
             tensor.check_gradient()
             tensor.check_values(lambda number=number: self._values(number))
 
-    def _check_fixed(self):
-        for number, group in enumerate(self.param_groups):
-            found = self.fixed_settings(group)
-            if found != self._fixed:
-                raise Error(f"group {number} has {listed(found)}, and the state "
-                            f"{listed(self._fixed)}: all groups and steps have the same "
-                            "(OneCycleLR: cycle_momentum=False)")
-
     def _check_unfrozen(self):
         trained = {id(tensor.parameter) for tensor in self._all}
         for tensor in trained_tensors(self.param_groups):
@@ -443,10 +437,6 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
                 raise Error(f"{tensor.name} was frozen when the state was opened, and has a "
                             "gradient now: it has no state; train it with an optimizer of its "
                             "own, in another folder")
-
-
-def listed(settings):
-    return ", ".join(f"{key}={value}" for key, value in settings.items())
 
 
 # What a group may have, by key.

@@ -16,9 +16,9 @@ class AdamW(OnDrives):
         super().__init__(params, defaults, state=state, platform=platform, **settings)
 
     @staticmethod
-    def fixed_settings(group):
+    def settings_of(group):
         beta1, beta2 = group["betas"]
-        return {"beta1": repr(beta1), "beta2": repr(beta2), "eps": repr(group["eps"])}
+        return {"beta1": beta1, "beta2": beta2, "eps": group["eps"]}
 
 
 class SGD(OnDrives):
@@ -36,8 +36,8 @@ class SGD(OnDrives):
         super().__init__(params, defaults, state=state, platform=platform, **settings)
 
     @staticmethod
-    def fixed_settings(group):
-        return {"momentum": repr(group["momentum"])}
+    def settings_of(group):
+        return {"momentum": group["momentum"]}
 
 
 class Adagrad(OnDrives):
@@ -57,5 +57,5 @@ class Adagrad(OnDrives):
         super().__init__(params, defaults, state=state, platform=platform, **settings)
 
     @staticmethod
-    def fixed_settings(group):
-        return {"eps": repr(group["eps"])}
+    def settings_of(group):
+        return {"eps": group["eps"]}

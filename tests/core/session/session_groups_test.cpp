@@ -40,7 +40,9 @@ const std::vector<Tensor> kModelTensors = {
     {.name = "head", .shape = {kTokens, kHidden}, .tied_to = "embedding"},
     {.name = "shift", .shape = {kTokens}, .group = 2}};
 const std::vector<GroupRates> kModelGroups = {
-    {.weight_decay = 0.1}, {.weight_decay = 0}, {.lr = 0.003, .weight_decay = 0.02}};
+    {.weight_decay = 0.1},
+    {.weight_decay = 0, .beta2 = 0.95},
+    {.lr = 0.003, .weight_decay = 0.02, .beta1 = 0.8, .eps = 1e-5}};
 
 float first_weight(std::size_t tensor, std::int64_t element) {
   if (tensor == kGain) return 1 + 0.1F * static_cast<float>(element % 7);
@@ -190,15 +192,16 @@ struct PlainAdamW : ModelState<double> {
   void step(std::size_t tensor, const std::vector<float>& gradient, double t) {
     const GroupRates& rates = kModelGroups[kModelTensors[tensor].group];
     const double lr = rates.lr.value_or(kLr);
+    const double beta1 = rates.beta1.value_or(0.9), beta2 = rates.beta2.value_or(0.999);
     for (std::size_t i = 0; i < gradient.size(); ++i) {
       const double g = gradient[i];
       double& m = exp_avg[tensor][i];
       double& v = exp_avg_sq[tensor][i];
-      m = 0.9 * m + 0.1 * g;
-      v = 0.999 * v + 0.001 * g * g;
-      const double unbiased = std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8;
+      m = beta1 * m + (1 - beta1) * g;
+      v = beta2 * v + (1 - beta2) * g * g;
+      const double unbiased = std::sqrt(v / (1 - std::pow(beta2, t))) + rates.eps.value_or(1e-8);
       weights[tensor][i] *= 1 - lr * *rates.weight_decay;
-      weights[tensor][i] -= lr * m / (1 - std::pow(0.9, t)) / unbiased;
+      weights[tensor][i] -= lr * m / (1 - std::pow(beta1, t)) / unbiased;
     }
   }
 };
@@ -210,6 +213,9 @@ struct ReferenceAdamW : ModelState<float> {
     optimizer::UpdateOptions update = optimizer::default_options(optimizer::RuleKind::adamw);
     update.lr = rates.lr.value_or(kLr);
     update.weight_decay = *rates.weight_decay;
+    update.beta1 = rates.beta1.value_or(update.beta1);
+    update.beta2 = rates.beta2.value_or(update.beta2);
+    update.eps = rates.eps.value_or(update.eps);
     optimizer::UpdateArrays arrays;
     arrays.element_count = std::ssize(gradient);
     arrays.state = {weights[tensor].data(), exp_avg[tensor].data(), exp_avg_sq[tensor].data()};
