@@ -17,7 +17,7 @@ from sluice._recording import Recording
 from sluice._reference import REFERENCE, check_groups, check_reference, kept_id
 from sluice._settings import checked, with_machine
 from sluice._state_calls import StateCalls
-from sluice._stream import Stream, leaves_memory, when_made
+from sluice._stream import Stream, leaves_memory, takes_zeros, when_made
 from sluice._tensors import dtype_of, precision_of, trained_tensors, without_repeats
 from sluice._torch_state import begun_by, group_values, torch_name
 
@@ -36,7 +36,8 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     compressed. `fresh`: a state that the folder has is removed when this one begins, with the steps
     that it keeps. `checkpoint`: "pin" (a step that a state dict names is kept, and gone back to by
     load_state_dict()) or "last" (only the last one is there); `keep_checkpoints`: how many of those
-    that no checkpoint's folder is known for. All else is a setting, as `sluice train --settings`
+    that no checkpoint's folder is known for. `missing_gradients`: "refuse" a step in which a
+    parameter has no gradient, or take "zeros" in its place. All else is a setting, as `sluice train --settings`
     lists them.
 
     `RULE` is the setting `optimizer`, and `ARRAYS` are those of its state behind the master
@@ -52,7 +53,8 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         raise NotImplementedError
 
     def __init__(self, params, defaults, *, state, platform=None, gradients=None, fresh=False,
-                 checkpoint="pin", keep_checkpoints=KEEP_BY_DEFAULT, **settings):
+                 checkpoint="pin", keep_checkpoints=KEEP_BY_DEFAULT, missing_gradients="refuse",
+                 **settings):
         self._session = None  # before the first step of a new state, and after close()
         self._closed_at = None  # the step
         self._all = []  # tensors that are trained
@@ -71,6 +73,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         self._settings = checked(settings, self._folders)
         self._platform = platform
         self._leaves = leaves_memory(gradients, self._settings)
+        self._takes_zeros = takes_zeros(missing_gradients)
         self._begins_anew = fresh
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
@@ -423,11 +426,13 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
             check_rates(group, f"group {number}")
         self._check_unfrozen()
         for number, tensor in enumerate(self._tensors):
-            if tensor.parameter.grad is None:
+            if tensor.parameter.grad is not None:
+                tensor.check_gradient()
+            elif not self._takes_zeros:
                 raise Error(f"step {self.steps_done + 1} has no gradient of {tensor.name}; what "
                             "is not trained is frozen (requires_grad_(False)) before the first "
-                            "step, or is not given to the optimizer")
-            tensor.check_gradient()
+                            "step, or is not given to the optimizer; missing_gradients='zeros' "
+                            "takes zeros in its place")
             tensor.check_values(lambda number=number: self._values(number))
 
     def _check_unfrozen(self):

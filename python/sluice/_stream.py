@@ -8,6 +8,7 @@ from sluice._error import Error
 from sluice._gradients import KEEP, Handle, Stored, flat
 
 PLACES = ("offload", "keep")
+MISSING = ("refuse", "zeros")
 
 
 class Stream:
@@ -19,6 +20,7 @@ class Stream:
         self._recording = recording
         self._numbers = {id(tensor.parameter): number for number, tensor in enumerate(tensors)}
         self._sent = set()  # numbers of tensors that the session has a gradient of
+        self._zeros = set()  # those of them that had none
         self.stored = {}  # by number, where a handle stands
 
     def leave(self, parameter):
@@ -48,6 +50,9 @@ class Stream:
                 self._check_own(number, gradient)
                 continue
             self.stored.pop(number, None)
+            if gradient is None:
+                gradient = torch.zeros(tensor.parameter.numel(), device="cpu")
+                self._zeros.add(number)
             self.send(number, gradient)
 
     def send(self, number, gradient):
@@ -65,7 +70,8 @@ class Stream:
     def factor(self):
         """The one that is noted for every gradient; without one each becomes its values."""
         factors = {stored.factor() for stored in self.stored.values()}
-        if len(self.stored) == len(self.tensors) and len(factors) == 1 and None not in factors:
+        of_all = len(self.stored) + len(self._zeros) == len(self.tensors)
+        if of_all and len(factors) == 1 and None not in factors:
             return float(factors.pop())
         for stored in self.stored.values():
             stored.settle()
@@ -76,6 +82,7 @@ class Stream:
             stored.used_by = step
         self.stored = {}
         self._sent = set()
+        self._zeros = set()
 
     def end(self):
         self.session = None
@@ -96,6 +103,12 @@ def is_reduced_later():
     """In a process group torch reduces gradients behind the hook that would take them."""
     distributed = torch.distributed
     return distributed.is_available() and distributed.is_initialized()
+
+
+def takes_zeros(missing_gradients):
+    if missing_gradients not in MISSING:
+        raise Error(f"missing_gradients={missing_gradients!r}: one of {', '.join(MISSING)}")
+    return missing_gradients == "zeros"
 
 
 def leaves_memory(gradients, settings):

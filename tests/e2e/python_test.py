@@ -175,6 +175,46 @@ def trainer_is_given_its_own_rates(place):
                   "as Trainer makes it")
 
 
+def trained_with_a_part_unused(optimizer_of, clips, fills):
+    """Losses of a model whose second layer only every third step uses. `fills`: what is missing is
+    zeros."""
+    torch.manual_seed(3)
+    model = torch.nn.ModuleList(torch.nn.Linear(30, 30) for _ in range(2))
+    optimizer = optimizer_of(model.parameters())
+    losses = []
+    for number in range(STEPS):
+        optimizer.zero_grad()
+        for micro in range(2):
+            x = torch.sin(torch.arange(300.0) * (number + micro + 1)).view(10, 30)
+            y = model[0](x)
+            if number % 3 == 2 and micro == 1:
+                y = y + model[1](x)
+            loss = (y - x.flip(0)).square().mean()
+            loss.backward()
+        for parameter in model.parameters():
+            if fills and parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        if clips:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@package_test
+def gradients_that_are_missing_may_be_zeros(place):
+    for clips in (False, True):
+        wanted = trained_with_a_part_unused(lambda ps: torch.optim.AdamW(ps, 3e-3), clips, True)
+        for gradients in ("offload", "keep"):
+            found = trained_with_a_part_unused(
+                lambda ps: package.AdamW(ps, 3e-3, state=place / f"{gradients}-{clips}", threads=1,
+                                         gradients=gradients, missing_gradients="zeros"),
+                clips, False)
+            require_close(found, wanted, f"{gradients}, clips {clips}")
+    require_words(refusal(lambda: on_drives(make_model(), place / "other",
+                                            missing_gradients="zero")), ["refuse, zeros"], "a word")
+
+
 def own_groups(model, *values):
     weights_of, rest = [], []
     for name, parameter in model.named_parameters():
@@ -399,7 +439,8 @@ def a_gradient_that_cannot_be_is_named(place):
     model = with_gradients(make_model())
     optimizer = on_drives(model, place / "run")
     model.again.bias.grad = None
-    require_words(refusal(optimizer.step), ["step 1", "again.bias", "no gradient"], "a missing one")
+    require_words(refusal(optimizer.step), ["step 1", "again.bias", "no gradient", "missing_gradients"],
+                  "a missing one")
     train(model, optimizer, 2)
     before = weights(model)
     with_gradients(model).again.bias.grad = None
