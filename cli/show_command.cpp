@@ -257,7 +257,8 @@ void print_placement(const RunAnswer& shown, int columns) {
 
 void print_activations(const RunAnswer& shown, int columns) {
   const std::string layers = shown.meta_value("activation_layers");
-  if (layers != "?") print_lines("\n" + wrapped("Activations of layers: " + layers, columns, "  "));
+  if (layers != "?" && !layers.empty())
+    print_lines("\n" + wrapped("Activations of layers: " + layers, columns, "  "));
   if (shown.waits.empty()) return;
   print_lines("  " + wrapped("Waited for them to leave: " +
                                  waits_of_layers(shown.waits, &analyze::LayerWaits::out_ns,

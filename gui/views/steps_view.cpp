@@ -132,9 +132,11 @@ void StepsView::draw_losses(const CurvePlot& plot, const std::vector<StepMark>& 
   }
   const std::vector<rundb::ValidationRow>& validations = pieces_.validations();
   const bool classifies = !validations.empty() && std::isfinite(validations.back().accuracy);
-  draw_title("Loss", losses_.second_steps.empty() ? "nats a token"
-                     : classifies ? "nats a record; green: of the text that is held out"
-                                  : "nats a token; green: of the text that is held out");
+  std::string unit = pieces_.facts().info.is_of_session() ? "as the program gives it"
+                     : classifies                         ? "nats a record"
+                                                          : "nats a token";
+  if (!losses_.second_steps.empty()) unit += "; green: of the text that is held out";
+  draw_title("Loss", unit);
   double number = 0;
   if (draw_step_curve(plot, losses_, marks, &number)) draw_step_tip(number);
 }

@@ -72,7 +72,7 @@ struct RunInfo {
 
   bool has_all_ranks() const { return !meta_value(kMergedRanks).empty(); }
   // A program that computes its own gradients recorded it: how many steps it makes is not known
-  // before, its forward and backward are not recorded, and no run like it can be begun from here.
+  // before, losses are what it says, and no run like it can be begun from here.
   bool is_of_session() const { return meta_value("model") == kNoModelFile; }
   // "" where the key is not there.
   std::string meta_value(std::string_view key) const;

@@ -37,8 +37,8 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     that it keeps. `checkpoint`: "pin" (a step that a state dict names is kept, and gone back to by
     load_state_dict()) or "last" (only the last one is there); `keep_checkpoints`: how many of those
     that no checkpoint's folder is known for. `missing_gradients`: "refuse" a step in which a
-    parameter has no gradient, or take "zeros" in its place. All else is a setting, as `sluice train --settings`
-    lists them.
+    parameter has no gradient, or take "zeros" in its place. All else is a setting, as `sluice train
+    --settings` lists them.
 
     `RULE` is the setting `optimizer`, and `ARRAYS` are those of its state behind the master
     weights; `settings_of(group)` are further values of a group, by the names of settings.

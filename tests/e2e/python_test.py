@@ -439,8 +439,8 @@ def a_gradient_that_cannot_be_is_named(place):
     model = with_gradients(make_model())
     optimizer = on_drives(model, place / "run")
     model.again.bias.grad = None
-    require_words(refusal(optimizer.step), ["step 1", "again.bias", "no gradient", "missing_gradients"],
-                  "a missing one")
+    require_words(refusal(optimizer.step),
+                  ["step 1", "again.bias", "no gradient", "missing_gradients"], "a missing one")
     train(model, optimizer, 2)
     before = weights(model)
     with_gradients(model).again.bias.grad = None
