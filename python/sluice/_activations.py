@@ -3,6 +3,7 @@ two hooks of ours instead of keeping a tensor."""
 
 import os
 import pathlib
+import sys
 import weakref
 
 import torch
@@ -30,7 +31,8 @@ def offload_activations(model, *, state, in_flight="1GiB", min_bytes=1 << 20, ke
 
     `state`: a folder on the drive. `in_flight`: the most memory for what waits to be written, and
     what was read ahead. `min_bytes`: smaller tensors stay in memory. `keep`: so many bytes of saved
-    tensors stay in memory, the first of a step.
+    tensors stay in memory, the first of a step; "auto": as many as half of what is available now,
+    so that what fits is not moved.
 
     docs/python_activations.md is its page."""
     return OffloadedActivations(model, state, in_flight, min_bytes, keep)
@@ -45,7 +47,7 @@ class OffloadedActivations:
         self._folder = pathlib.Path(state).absolute()
         self._in_flight = as_bytes("in_flight", in_flight, _core.LEAST_IN_FLIGHT_BYTES)
         self._min_bytes = as_bytes("min_bytes", min_bytes, 1)
-        self._budget = Budget(as_bytes("keep", keep, 0))
+        self._budget = Budget(kept_bytes(keep))
         # Graphs keep the hooks, and a model may keep a graph.
         self._model = weakref.ref(model)
         self._own = storages_of(model, {})
@@ -182,6 +184,13 @@ def open_store(folder, in_flight):
     # The C library would keep the memory of what moved, in pieces that fit nothing.
     _core.give_freed_memory_back()
     return store
+
+
+def kept_bytes(keep):
+    if keep != "auto":
+        return as_bytes("keep", keep, 0)
+    available, _ = dict(_core.limits())["memory"]  # below 0: there is no limit
+    return available // 2 if available >= 0 else sys.maxsize
 
 
 def as_bytes(name, value, least):
