@@ -2,11 +2,12 @@
 """Parameters of a program on the drives (parameter_tier=storage): the program's own are the only
 ones in memory, the numbers are the same, and a state of many times the cap is trained under it."""
 
+import os
 import subprocess
 import sys
 
 from python_package import (PACKAGE, heard, make_model, on_drives, package, package_test,
-                            require_same, torch, train, weights)
+                            refusal, require_same, torch, train, weights)
 from sluice_run import LIMIT_S, main, require, require_equal, require_words
 
 STEPS = 6
@@ -60,6 +61,43 @@ def a_run_goes_on_from_the_drives_and_sees_a_parameter_that_was_changed(place):
     except package.Error as error:
         require_words(str(error), ["first.weight", "changed"], "a changed parameter")
     second.close()
+
+
+def open_file(name):
+    """The path of a file of this process that has no name any more."""
+    for number in os.listdir("/proc/self/fd"):
+        path = f"/proc/self/fd/{number}"
+        if os.path.islink(path) and name in os.readlink(path):
+            return path
+    raise AssertionError(f"{name} is not open")
+
+
+@package_test
+def a_parameter_that_changed_on_the_drive_is_named_and_the_last_commit_stands(place):
+    parameters = [torch.nn.Parameter(torch.ones(300_000)) for _ in range(4)]
+
+    def opened():
+        return package.AdamW(parameters, state=place / "run", parameter_tier="storage", threads=1)
+
+    def step():
+        sum((parameter ** 2).sum() for parameter in parameters).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    optimizer = opened()
+    step()
+    with open(open_file("parameters.slc"), "r+b") as file:
+        file.seek(300_000 * 4 + 4096)
+        file.write(b"x" * 4096)
+    parameters[1].data = parameters[1].data.clone()  # so that it is looked at
+    require_words(refusal(step), ["param.1", "parameters.slc", "not what was written"], "its error")
+    require_words(refusal(optimizer.close), ["parameters.slc"], "what close() says")
+    for parameter in parameters:
+        parameter.grad = None
+    optimizer = opened()
+    require_equal(optimizer.steps_done, 1, "steps of the state")
+    step()
+    optimizer.close()
 
 
 @package_test
