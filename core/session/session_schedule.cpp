@@ -9,6 +9,7 @@
 #include "core/offload/step_gradients.h"
 #include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
+#include "core/runtime/operation.h"
 #include "core/runtime/runtime.h"
 #include "core/session/knob_changes.h"
 #include "core/session/live_control.h"
@@ -21,6 +22,7 @@
 #include "core/session/run_recording.h"
 #include "core/session/run_state.h"
 #include "core/session/session_settings.h"
+#include "core/session/session_step.h"
 #include "core/session/step_decision.h"
 
 namespace sluice::session {
@@ -42,28 +44,6 @@ bool is_of_tensor(Note::Kind kind) {
 }
 
 }  // namespace
-
-// The gradients of the step to come, and who waits for parameters of the one before.
-struct Session::Schedule::Step {
-  // A step that is over, before anybody was told of it.
-  struct Untold {
-    StepReport report;
-    TimeNs begin_ns = 0;
-  };
-
-  Step(runtime::Runtime& runtime, const model::FlatLayout& layout)
-      : is_sent(layout.layers.size(), false), gradients(runtime), waits(runtime) {}
-
-  std::vector<bool> is_sent;  // by layer
-  bool has_begun = false;
-  TimeNs begin_ns = 0;  // its first gradient
-  runtime::TaskGroup gradients;
-  runtime::TaskGroup waits;
-  // Parameters on the drives come in the order of layers: the one that comes next; none: nothing
-  // is on its way.
-  std::optional<LayerId> next_layer;
-  std::optional<Untold> before;
-};
 
 Result<std::unique_ptr<Session::Schedule>> Session::Schedule::open(const Request& request) {
   std::unique_ptr<Schedule> schedule(new Schedule(request));
@@ -124,7 +104,8 @@ std::int64_t Session::Schedule::planned_memory_bytes() const {
 void Session::Schedule::run(Ticket& opened) {
   const Status open = open_all();
   const bool is_open = open.ok();
-  if (is_open) under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
+  if (is_open)
+    under_way_ = std::make_unique<SessionStep>(run_->runtime(), tensors_.layout().layers.size());
   if (!is_open) ended_ = open;
   opened.answer(open);  // from here on `opened` may be gone
   if (!is_open) return;
@@ -461,86 +442,16 @@ Status Session::Schedule::take_step(const Note& note) {
   const TimeNs sent_ns = now_ns();
   RETURN_IF_ERROR(run_->runtime().run(finish_step(plan, gradients)));
   position_ = position_after(plan, gradients);
-  Step::Untold untold{report_of(plan, gradients, sent_ns), step_end_ns_};
+  SessionStep::Untold untold{report_of(plan, gradients, sent_ns), step_end_ns_};
   untold.report.loss = note.step->loss;
   untold.report.tokens = note.step->tokens;
   step_end_ns_ += untold.report.total_ns;
-  under_way_ = std::make_unique<Step>(run_->runtime(), tensors_.layout());
+  under_way_ = std::make_unique<SessionStep>(run_->runtime(), tensors_.layout().layers.size());
   under_way_->before = std::move(untold);
   if (!note.step->awaits_note) tell_step();
   step_ = position_.step;
   *note.done = {position_.step, gradients.norm, plan.update.lr, live_ && live_->wants_stop()};
   return ok_status();
-}
-
-Status Session::Schedule::note(const StepNote& figures) {
-  return at_once([&](OpenRun&) {
-    if (figures.validation_loss) tell_validation(figures);
-    return figures.loss || figures.tokens ? take_figures(figures) : ok_status();
-  });
-}
-
-// The parameters that are copied are those of the last step.
-void Session::Schedule::record(const WorkSpan& span) {
-  const bool is_of_tensor = span.tensor && *span.tensor < request_.tensors.size();
-  const std::int64_t step = step_.load() - (span.work == session::Work::parameters ? 1 : 0);
-  recording_->program().record(span, is_of_tensor ? tensors_.layer(*span.tensor) : kNoLayer,
-                               static_cast<std::int32_t>(step));
-}
-
-void Session::Schedule::count(std::string_view name, double value) {
-  recording_->program().count(name, value);
-}
-
-// Forward ends where the program says so, or else with the first gradient.
-StepReport Session::Schedule::report_of(const StepPlan& plan, const GradientSummary& gradients,
-                                        TimeNs sent_ns) const {
-  StepReport report;
-  report.step = position_.step;
-  report.steps = run_->plan().config.schedule.steps;
-  report.grad_norm = gradients.norm;
-  report.lr = plan.update.lr;
-  const TimeNs said_ns = recording_->program().forward_end_ns();
-  const bool is_said = said_ns > step_end_ns_ && said_ns <= sent_ns;
-  const TimeNs forward_end_ns = is_said ? said_ns : under_way_->begin_ns;
-  const TimeNs end_ns = run_->runtime().now_ns();
-  report.forward_ns = forward_end_ns - step_end_ns_;
-  report.backward_ns = sent_ns - forward_end_ns;
-  report.update_ns = end_ns - sent_ns;
-  report.total_ns = end_ns - step_end_ns_;
-  return report;
-}
-
-Status Session::Schedule::take_figures(const StepNote& figures) {
-  if (!under_way_->before) {
-    return make_error(ErrorCode::config,
-                      "nobody waits for figures of step {}: its loss was given with the step, or "
-                      "the step after it has begun",
-                      position_.step);
-  }
-  StepReport& report = under_way_->before->report;
-  report.loss = figures.loss.value_or(report.loss);
-  report.tokens = figures.tokens.value_or(report.tokens);
-  tell_step();
-  return ok_status();
-}
-
-void Session::Schedule::tell_step() {
-  const std::optional<Step::Untold> step = std::exchange(under_way_->before, std::nullopt);
-  if (!step) return;
-  run_->clock().record_step(step->report, step->begin_ns);
-  for (RunObserver* observer : hooks_.observers) observer->on_step(step->report);
-}
-
-void Session::Schedule::tell_validation(const StepNote& figures) {
-  ValidationReport report;
-  report.step = position_.step;
-  report.ts = now_ns();
-  report.loss = *figures.validation_loss;
-  report.tokens = figures.validation_tokens;
-  for (RunObserver* observer : hooks_.observers) observer->on_validation(report);
-  // The time of a validation is no step's.
-  if (!under_way_->has_begun) step_end_ns_ = report.ts;
 }
 
 // A step that was begun and not taken is dropped: with it go those since the last commit.

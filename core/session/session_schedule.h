@@ -3,7 +3,8 @@
 // down, updates, and lets others change the run between two steps.
 //
 // Thread contract: all that is public from the program's threads; everything private is the
-// schedule's thread's. Opening is in session_opening.cpp.
+// schedule's thread's. Opening is in session_opening.cpp, and what is
+// told of steps in session_figures.cpp.
 
 #include <atomic>
 #include <functional>
@@ -13,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/runtime/operation.h"
 #include "core/runtime/task.h"
 #include "core/session/recipe.h"
 #include "core/session/run_observer.h"
@@ -24,6 +24,9 @@
 
 namespace sluice::model {
 struct LayerGradient;
+}
+namespace sluice::runtime {
+struct Operation;
 }
 
 namespace sluice::session {
@@ -36,6 +39,7 @@ class NoteBox;
 class OpenRun;
 struct OpenRunRequest;
 class RunRecording;
+struct SessionStep;
 struct StepPlan;
 class Ticket;
 
@@ -68,8 +72,6 @@ class Session::Schedule final : private Tunable {
   void count(std::string_view name, double value);
 
  private:
-  struct Step;
-
   explicit Schedule(const Request& request);
 
   void run(Ticket& opened);
@@ -132,7 +134,7 @@ class Session::Schedule final : private Tunable {
   RunHooks hooks_;
   std::unique_ptr<KnobChanges> knobs_;
   std::unique_ptr<NoteBox> notes_;
-  std::unique_ptr<Step> under_way_;
+  std::unique_ptr<SessionStep> under_way_;
   state::TrainingPosition position_;
   TimeNs step_end_ns_ = 0;
 };

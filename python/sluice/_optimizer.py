@@ -1,6 +1,5 @@
 """torch.optim.Optimizer on a session: the state on drives, the update by Sluice."""
 
-import functools
 import math
 import sys
 import time
@@ -392,19 +391,24 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         """Whether the session's parameters are on the drives."""
         return self._settings.get("parameter_tier") == "storage"
 
+    def _dtype(self):
+        return dtype_of(precision_of(self._all))
+
     def _values(self, number):
         if not self._is_streaming():
             return torch.from_dlpack(self._session.parameters(number))
         values = torch.empty(self._tensors[number].parameter.numel(), device="cpu",
-                             dtype=dtype_of(precision_of(self._all)))
+                             dtype=self._dtype())
         self._session.copy_parameters(number, values)
         return values
 
     def _take_parameters(self):
-        dtype = dtype_of(precision_of(self._all))
+        dtype = self._dtype()
         for number, tensor in enumerate(self._tensors):
-            if self._is_streaming():
-                tensor.fill(dtype, functools.partial(self._session.copy_parameters, number))
+            memory = tensor.own_memory(dtype) if self._is_streaming() else None
+            if memory is not None:
+                self._session.copy_parameters(number, memory)
+                tensor.note_written()
                 continue
             values = self._values(number)
             begin = time.monotonic_ns()

@@ -24,15 +24,14 @@ class Trained:
         self.parameter.copy_(values.view(self.shape))
         self.note_values()
 
-    def fill(self, dtype, copy):
-        """`copy(values)` writes the state's into a flat tensor of the dtype: the parameter itself,
-        where it is one."""
+    def own_memory(self, dtype):
+        """The parameter's, flat, where values of the dtype lie in it as the state has them."""
         memory = self.parameter.detach()
-        if memory.dtype != dtype or not memory.is_contiguous():
-            values = torch.empty(memory.numel(), dtype=dtype, device="cpu")
-            copy(values)
-            return self.take(values)
-        copy(memory.view(-1))
+        fits = memory.dtype == dtype and memory.is_contiguous()
+        return memory.view(-1) if fits else None
+
+    def note_written(self):
+        """Into own_memory(), past autograd."""
         torch.autograd.graph.increment_version(self.parameter)
         self.note_values()
 

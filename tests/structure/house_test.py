@@ -27,7 +27,6 @@ MANY_METHODS = {
 MANY_MEMBERS = {
     "ModelShape of core/model/model_shape.h": 27,
     "RunAnalysis of profiler/analyze/run_analysis.h": 23,
-    "Schedule of core/session/session_schedule.h": 16,
     "TrainReport of core/train/trainer.h": 20,
 }
 
