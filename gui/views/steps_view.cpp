@@ -132,10 +132,10 @@ void StepsView::draw_losses(const CurvePlot& plot, const std::vector<StepMark>& 
   }
   const std::vector<rundb::ValidationRow>& validations = pieces_.validations();
   const bool classifies = !validations.empty() && std::isfinite(validations.back().accuracy);
-  std::string unit = pieces_.facts().info.is_of_session() ? "as the program gives it"
+  std::string unit = pieces_.facts().info.is_of_session() ? "the program's"
                      : classifies                         ? "nats a record"
                                                           : "nats a token";
-  if (!losses_.second_steps.empty()) unit += "; green: of the text that is held out";
+  if (!losses_.second_steps.empty()) unit += "; green: held-out text";
   draw_title("Loss", unit);
   double number = 0;
   if (draw_step_curve(plot, losses_, marks, &number)) draw_step_tip(number);

@@ -89,7 +89,7 @@ void setup_marks_of_values(const Range& range, float height) {
   const double distance = tick_distance((range.high - range.low) * px(20) / height);
   std::vector<double> marks;
   for (double n = std::ceil(range.low / distance); n * distance <= range.high; ++n)
-    marks.push_back(n * distance);
+    marks.push_back(n * distance + 0.0);  // ceil() of a little below 0 is -0
   if (!marks.empty())
     ImPlot::SetupAxisTicks(ImAxis_Y1, marks.data(), static_cast<int>(marks.size()));
 }
