@@ -63,8 +63,8 @@ class Stored:
             self._stride)
         if self.is_zero:
             return gradient.zero_()
-        values = torch.empty(self._shape.numel(), dtype=torch.float32)
-        self.stream().session.read(self._number, values)
+        values = torch.empty(self._shape.numel(), dtype=torch.float32, device="cpu")
+        self.stream().read(self._number, values)
         gradient.copy_(values.view(self._shape))
         for factor in self.factors:
             gradient.mul_(factor)
@@ -99,10 +99,6 @@ class Stored:
         if self.used_by is not None:
             raise Error(f"the gradient of {self.name} was used by step {self.used_by}, and is "
                         f"gone; call zero_grad() between step() and the next backward ({KEEP})")
-
-
-def flat(gradient):
-    return gradient.detach().to(torch.float32).contiguous().view(-1)
 
 
 class Handle(torch.Tensor):
@@ -226,7 +222,8 @@ def multiply(handle, other):
 
 
 def foreach_multiply(tensors, others):
-    each = others if isinstance(others, (list, tuple)) else [others] * len(tensors)
+    # Looked at once: a factor in an accelerator's memory is waited for.
+    each = others if isinstance(others, (list, tuple)) else [float(others)] * len(tensors)
     for tensor, other in zip(tensors, each):
         tensor.mul_(other)
 

@@ -350,7 +350,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         self._folders.link_drives()
         masters = begun.masters if begun else {}
         values = [(t.name, list(t.shape), t.group,
-                   masters.get(number, t.parameter.detach().contiguous()))
+                   masters.get(number, t.first_values()))
                   for number, t in enumerate(self._tensors)]
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
                                       self._session_settings(self._all),

@@ -121,7 +121,7 @@ class Ranks:
                 break
             if gradient is not None:
                 values = gradient.detach().contiguous().view(-1)[:COMPARED_ELEMENTS]
-                mark = zlib.crc32(values.view(torch.uint8).numpy().tobytes(), mark)
+                mark = zlib.crc32(values.view(torch.uint8).cpu().numpy().tobytes(), mark)
         return mark
 
 

@@ -82,7 +82,7 @@ class Recording:
         if epoch is not None:
             self._session.count("epoch", float(epoch))
         if validation_loss is not None:
-            self._session.note_validation(float(validation_loss), self._validation_tokens)
+            self._session.note_validation(float(validation_loss), int(self._validation_tokens))
             self._validation_tokens = 0
             self._known_until = time.monotonic_ns()
         if loss is None and tokens is None:
@@ -225,11 +225,11 @@ class Figures:
     def __init__(self):
         self._losses = []
         self._are_parts = False  # of one mean, over all micro-batches
-        self._tokens = 0
+        self._tokens = []
         self._said = {}
 
     def add(self, loss, is_part, tokens):
-        self._tokens += tokens
+        self._tokens.append(tokens)
         self._are_parts = is_part
         if loss is not None:
             self._losses.append(loss)
@@ -247,7 +247,7 @@ class Figures:
         return total if self._are_parts else total / len(self._losses)
 
     def tokens(self):
-        return int(self._said.get("tokens", self._tokens))
+        return int(self._said["tokens"] if "tokens" in self._said else sum(map(int, self._tokens)))
 
 
 class Hook:
@@ -311,10 +311,11 @@ def tensors_in(output):
 
 def tokens_of(arguments, keywords):
     """Of `input_ids`, or of a first argument of whole numbers: its elements, but for those that
-    `attention_mask` leaves out. 0: the model takes no tokens."""
+    `attention_mask` leaves out, as a number that may still be computed. 0: the model takes no
+    tokens."""
     ids = keywords.get("input_ids", arguments[0] if arguments else None)
     if not isinstance(ids, torch.Tensor) or ids.is_floating_point():
         return 0
     mask = keywords.get("attention_mask")
     is_of_ids = isinstance(mask, torch.Tensor) and mask.shape == ids.shape
-    return int(mask.sum()) if is_of_ids else ids.numel()
+    return mask.sum() if is_of_ids else ids.numel()

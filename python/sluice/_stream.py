@@ -1,11 +1,13 @@
 """When gradients go to the session: as backward makes them, or in step()."""
 
+import functools
 import weakref
 
 import torch
 
+from sluice._arrivals import Arrivals, flat, is_here
 from sluice._error import Error
-from sluice._gradients import KEEP, Handle, Stored, flat
+from sluice._gradients import KEEP, Handle, Stored
 
 PLACES = ("offload", "keep")
 MISSING = ("refuse", "zeros")
@@ -21,6 +23,7 @@ class Stream:
         self._numbers = {id(tensor.parameter): number for number, tensor in enumerate(tensors)}
         self._sent = set()  # numbers of tensors that the session has a gradient of
         self._zeros = set()  # those of them that had none
+        self._arrivals = Arrivals()
         self.stored = {}  # by number, where a handle stands
 
     def leave(self, parameter):
@@ -54,12 +57,21 @@ class Stream:
                 gradient = torch.zeros(tensor.parameter.numel(), device="cpu")
                 self._zeros.add(number)
             self.send(number, gradient)
+        self._arrivals.finish()
 
     def send(self, number, gradient):
         """In the place of one that was sent before."""
-        send = self.session.replace if number in self._sent else self.session.send
+        hand_over = self.session.replace if number in self._sent else self.session.send
         self._sent.add(number)
-        send(number, flat(gradient))
+        if is_here(gradient):
+            hand_over(number, flat(gradient))
+        else:
+            self._arrivals.add(gradient, functools.partial(hand_over, number))
+
+    def read(self, number, values):
+        """The gradient that was sent, in fp32."""
+        self._arrivals.finish()
+        self.session.read(number, values)
 
     def _check_own(self, number, handle):
         handle.stored.check_unused()
@@ -75,6 +87,7 @@ class Stream:
             return float(factors.pop())
         for stored in self.stored.values():
             stored.settle()
+        self._arrivals.finish()
         return 1.0
 
     def taken(self, step):

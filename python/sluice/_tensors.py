@@ -2,9 +2,11 @@
 
 import torch
 
+from sluice._arrivals import is_here
 from sluice._error import Error
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+DEVICES = ("cpu", "cuda")
 
 
 class Trained:
@@ -24,10 +26,14 @@ class Trained:
         self.parameter.copy_(values.view(self.shape))
         self.note_values()
 
+    def first_values(self):
+        """Of a new state, in host memory."""
+        return self.parameter.detach().to("cpu").contiguous()
+
     def own_memory(self, dtype):
         """The parameter's, flat, where values of the dtype lie in it as the state has them."""
         memory = self.parameter.detach()
-        fits = memory.dtype == dtype and memory.is_contiguous()
+        fits = is_here(memory) and memory.dtype == dtype and memory.is_contiguous()
         return memory.view(-1) if fits else None
 
     def note_written(self):
@@ -49,7 +55,8 @@ class Trained:
         check_place(self.name, parameter)
         if self._seen == self._now():
             return
-        if not torch.equal(parameter, values().view(self.shape).to(self.dtype)):
+        kept = values().view(self.shape).to(self.dtype).to(parameter.device)
+        if not torch.equal(parameter, kept):
             raise Error(f"{self.name} has been changed by other means than step(), and its state "
                         "on the drives has not; load or change weights before the first step of a "
                         "new state")
@@ -70,9 +77,9 @@ def check_place(name, parameter):
     if hasattr(parameter, "to_local"):
         raise Error(f"{name} is a DTensor, a part of a parameter (FSDP); this version takes whole "
                     "parameters: DistributedDataParallel has them")
-    if parameter.device.type != "cpu":
-        raise Error(f"{name} is on {parameter.device}; this version takes parameters in host "
-                    "memory (device cpu)")
+    if parameter.device.type not in DEVICES:
+        raise Error(f"{name} is on {parameter.device}; parameters are in host memory (cpu) or in "
+                    "that of a GPU of NVIDIA's (cuda)")
     if parameter.dtype not in DTYPES:
         raise Error(f"{name} is {parameter.dtype}; parameters are float32, bfloat16 or float16")
 

@@ -197,7 +197,7 @@ def checked_values(tensor, name, values):
 def checked_master(tensor, values):
     """The parameter has to be their rounding already."""
     values = checked_values(tensor, MASTER, values)
-    parameter = tensor.parameter.detach().contiguous().view(-1)
+    parameter = tensor.first_values().view(-1)
     for piece, rounded in zip(values.view(-1).split(PIECE_ELEMENTS),
                               parameter.split(PIECE_ELEMENTS)):
         if not torch.equal(piece.to(tensor.dtype), rounded):

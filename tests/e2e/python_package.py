@@ -81,10 +81,10 @@ def make_model(seed=1):
     return model
 
 
-def loss_of(model, number):
+def loss_of(model, number, device="cpu"):
     generator = torch.Generator().manual_seed(number)
-    x = torch.randn(16, 24, generator=generator)
-    y = torch.randn(16, 8, generator=generator)
+    x = torch.randn(16, 24, generator=generator).to(device)
+    y = torch.randn(16, 8, generator=generator).to(device)
     kept = functional.gelu(model.middle(functional.gelu(model.first(x))))
     return functional.mse_loss(model.last(functional.gelu(model.again(kept))), y)
 
