@@ -13,7 +13,8 @@ from sluice._error import Error
 from sluice._folders import Folders
 from sluice._ranks import check_reduced, ranks_now
 from sluice._recording import Recording
-from sluice._reference import REFERENCE, check_groups, check_reference, kept_id
+from sluice._reference import (REFERENCE, as_tensor, check_groups, check_reference, kept_id,
+                               reference_in)
 from sluice._settings import checked, with_machine
 from sluice._state_calls import StateCalls
 from sluice._stream import Stream, leaves_memory, takes_zeros, when_made
@@ -76,6 +77,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         self._begins_anew = fresh
         check_rates(defaults, "the optimizer")
         super().__init__(params, defaults)
+        self._refer(self._reference())
         # A new state begins with the parameters as they are at the first gradient.
         found = self._ranks.agreed(self._goes_on)
         if any(found) and not all(found):
@@ -152,7 +154,9 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         """Of the groups what torch has; of the state which one it is, and its step, which is
         durable then, and kept. Where gradients of the next one have left memory already, it is not,
         and the state dict counts only as long as it is the last."""
-        return super().state_dict() | {REFERENCE: self._reference()}
+        reference = self._reference()
+        self._refer(reference)
+        return super().state_dict() | {REFERENCE: reference}
 
     def load_state_dict(self, state_dict):
         """Groups as they were; the state goes back to the step that is meant, where it is another,
@@ -161,8 +165,9 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
-        if REFERENCE in state_dict:
-            self._go_on_from(state_dict)
+        reference = reference_in(state_dict)
+        if reference is not None:
+            self._go_on_from(reference, state_dict["param_groups"])
         else:
             self._begin_with(state_dict)
         for hook in self._optimizer_load_state_dict_post_hooks.values():
@@ -217,6 +222,15 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         return {"folder": str(self._folders.run), "step": step, "version": version,
                 "state": self._state_id(), "ranks": self._ids}
 
+    def _refer(self, reference):
+        """In `state`, which torch.distributed.checkpoint takes a step to fill where it is empty,
+        and of which it wants an entry for each parameter that is trained: one tensor for all."""
+        every = [parameter for group in self.param_groups for parameter in group["params"]]
+        tensor = as_tensor(reference)
+        self.state.clear()
+        self.state.update({parameter: {REFERENCE: tensor} for parameter in every
+                           if parameter.requires_grad})
+
     def _state_id(self):
         return self._folders.state_id() if self._is_begun() else ""
 
@@ -239,15 +253,15 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         for group, values in zip(self.param_groups, saved):
             group.update({k: v for k, v in values.items() if k not in GROUP_IDENTITY})
 
-    def _go_on_from(self, state_dict):
+    def _go_on_from(self, reference, groups):
         def wanted():
-            step = self._wanted_step(state_dict[REFERENCE])
-            check_groups(state_dict["param_groups"], self.param_groups)
+            step = self._wanted_step(reference)
+            check_groups(groups, self.param_groups)
             return step
         steps = self._ranks.agreed(wanted)
         if not all(is_there for _, is_there in steps):
             self._go_back(steps[self._ranks.rank][0])
-        self._take_groups(state_dict["param_groups"])
+        self._take_groups(groups)
 
     def _begin_with(self, state_dict):
         """A state dict of torch's."""

@@ -1,9 +1,32 @@
 """What a state dict says of a state on drives: which one it is, its step, and which of the steps of
 that number."""
 
+import json
+
+import torch
+
 from sluice._error import Error
 
-REFERENCE = "sluice"  # its key
+REFERENCE = "sluice"  # its key, also among the states of parameters
+PLACE_BYTES = 4096  # a saved tensor is loaded into one of its size
+
+
+def as_tensor(reference):
+    """For who hands on the states of parameters, and no other key of a state dict
+    (torch.distributed.checkpoint)."""
+    text = json.dumps(reference).encode()
+    size = -(-(len(text) + 1) // PLACE_BYTES) * PLACE_BYTES
+    return torch.tensor(list(text.ljust(size, b"\0")), dtype=torch.uint8, device="cpu")
+
+
+def reference_in(state_dict):
+    """None: it is no state dict of ours."""
+    if REFERENCE in state_dict:
+        return state_dict[REFERENCE]
+    for state in state_dict["state"].values():
+        if REFERENCE in state:
+            return json.loads(bytes(state[REFERENCE].tolist()).rstrip(b"\0"))
+    return None
 
 
 def check_reference(saved, found):

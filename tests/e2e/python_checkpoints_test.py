@@ -230,6 +230,35 @@ def wait(program):
 
 
 @package_test
+def a_distributed_checkpoint_has_the_reference(place):
+    """torch.distributed.checkpoint hands on `state` and `param_groups` alone, and takes a step to
+    fill an empty `state`."""
+    from torch.distributed import checkpoint
+    from torch.distributed.checkpoint import state_dict as of_model
+    model = make_model()
+    optimizer = on_drives(model, place / "run")
+    of_model.get_optimizer_state_dict(model, optimizer)
+    require_equal((optimizer.steps_done, (place / "run").exists()), (0, False), "before any step")
+    train(model, optimizer, 3)
+    saved = dict(zip(("model", "optimizer"), of_model.get_state_dict(model, optimizer)))
+    checkpoint.save(saved, checkpoint_id=place / "checkpoint", no_dist=True)
+    at_save, wanted = optimizer.digest(), weights(model)
+    train(model, optimizer, 5, begin=3)
+    digests, after = optimizer.digest(), weights(model)
+    for _ in range(2):
+        saved = dict(zip(("model", "optimizer"), of_model.get_state_dict(model, optimizer)))
+        checkpoint.load(saved, checkpoint_id=place / "checkpoint", no_dist=True)
+        of_model.set_state_dict(model, optimizer, model_state_dict=saved["model"],
+                                optim_state_dict=saved["optimizer"])
+        require_equal((optimizer.steps_done, optimizer.digest()), (3, at_save), "gone back")
+        require_same(weights(model), wanted, "weights gone back")
+        train(model, optimizer, 5, begin=3)
+        require_equal(optimizer.digest(), digests, "two steps later")
+        require_same(weights(model), after, "weights two steps later")
+    optimizer.close()
+
+
+@package_test
 def a_program_killed_at_any_instant_goes_on_to_the_bit(place):
     whole, killed = place / "whole", place / "killed"
     whole.mkdir()
@@ -260,4 +289,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "program":
         a_program(pathlib.Path(sys.argv[2]))
     else:
-        main()
+        sys.exit(main())
