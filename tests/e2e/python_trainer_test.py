@@ -75,4 +75,4 @@ def trainer_killed_at_any_instant_goes_on_to_the_bit(place):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
