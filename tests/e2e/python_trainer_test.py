@@ -12,7 +12,7 @@ import time
 
 from python_package import (PACKAGE, package_test, python_with_transformers, require_close,
                             require_same, torch)
-from sluice_run import LIMIT_S, main, only_with_all, require, require_equal
+from sluice_run import LIMIT_S, Skip, main, only_with_all, require, require_equal
 
 KILLS = 20
 PROGRAM = pathlib.Path(__file__).with_name("trainer_program.py")
@@ -45,6 +45,34 @@ def trainer_learns_and_goes_on(place):
     trained("sluice", place / "parts", stop=10)
     parts = trained("sluice", place / "parts")
     require_equal(parts[-8:], through[-8:], "killed twice")
+
+
+EVENTS = """
+import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1])
+events.Reload()
+for tag in ("train/loss", "train/sluice/step", "train/sluice/grad_norm"):
+    print(tag, *(event.value for event in events.Scalars(tag)))
+"""
+
+
+@package_test
+@only_with_all(WHY)
+def tensorboards_file_has_the_figures(place):
+    python = python_with_transformers()
+    if subprocess.run([python, "-c", "import tensorboard"], capture_output=True,
+                      check=False).returncode != 0:
+        raise Skip("tensorboard is not installed")
+    norms = [norm for _, norm, _ in trained("sluice", place / "run")]
+    read = subprocess.run([python, "-c", EVENTS, place / "run/events"], capture_output=True,
+                          text=True, timeout=LIMIT_S, check=True)
+    rows = {tag: list(map(float, values)) for tag, *values in
+            (line.split() for line in read.stdout.splitlines())}
+    require_equal(rows["train/sluice/step"], list(map(float, range(1, 19))), "steps")
+    require_equal(len(rows["train/loss"]), 18, "losses")
+    # Trainer rounds its own for the log.
+    require_close(rows["train/sluice/grad_norm"], norms, "norms before clipping")
 
 
 @package_test

@@ -1,6 +1,7 @@
 """A program with Hugging Face's Trainer, for python_trainer_test.py: PACKAGE torch|sluice FOLDER
 [STEP, after whose save it kills itself]."""
 
+import importlib.util
 import os
 import pathlib
 import signal
@@ -14,6 +15,8 @@ import torch  # noqa: E402
 import transformers  # noqa: E402
 
 torch.set_num_threads(1)
+has_tensorboard = importlib.util.find_spec("tensorboard") is not None
+os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / "events")
 torch.manual_seed(3)
 model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
     vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
@@ -23,7 +26,7 @@ args = transformers.TrainingArguments(
     output_dir=str(folder / "trainer"), max_steps=18, use_cpu=True, per_device_train_batch_size=4,
     gradient_accumulation_steps=2, learning_rate=2e-3, warmup_steps=4, lr_scheduler_type="cosine",
     weight_decay=0.1, max_grad_norm=0.5, logging_steps=1, save_steps=5, save_total_limit=2,
-    report_to=[], disable_tqdm=True)
+    report_to=["tensorboard"] if has_tensorboard else [], disable_tqdm=True)
 newest = sluice.last_checkpoint(args.output_dir)
 keywords = {}
 if kind == "sluice":
