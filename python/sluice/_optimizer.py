@@ -11,7 +11,7 @@ from sluice import _core
 from sluice._checkpoints import KEEP_BY_DEFAULT, Checkpoints, checked_mode
 from sluice._error import Error
 from sluice._folders import Folders
-from sluice._ranks import check_reduced, ranks_now
+from sluice._ranks import check_reduced, own_tensors, ranks_now
 from sluice._recording import Recording
 from sluice._reference import (REFERENCE, as_tensor, check_groups, check_reference, kept_id,
                                reference_in)
@@ -359,8 +359,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     def _open_session(self, kept=None, begun=None):
         self._all = trained_tensors(self.param_groups)
         self._owners = self._ranks.owners(self._all)
-        self._tensors = [tensor for tensor, owner in zip(self._all, self._owners)
-                         if self._ranks.is_own(owner)]
+        self._tensors = own_tensors(self._ranks, self._all)
         self._folders.link_drives()
         masters = begun.masters if begun else {}
         values = [(t.name, list(t.shape), t.group,
@@ -392,7 +391,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         return [f"{key}={value}" for key, value in settings.items()]
 
     def _tell(self, goes_on):
-        count = sum(tensor.parameter.numel() for tensor in self._tensors)
+        count = sum(tensor.shape.numel() for tensor in self._tensors)
         memory = self._session.planned_memory_bytes / 2**20
         begins = f"goes on after step {self.steps_done}" if goes_on else "begins"
         places = ", ".join(map(str, self._folders.places))
@@ -411,7 +410,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     def _values(self, number):
         if not self._is_streaming():
             return torch.from_dlpack(self._session.parameters(number))
-        values = torch.empty(self._tensors[number].parameter.numel(), device="cpu",
+        values = torch.empty(self._tensors[number].shape.numel(), device="cpu",
                              dtype=self._dtype())
         self._session.copy_parameters(number, values)
         return values

@@ -1,6 +1,6 @@
-"""Several ranks, each with a share of the state (ZeRO's first stage): torch reduces the gradients
-(DistributedDataParallel), each rank updates its own tensors, and has the others' from their
-owners."""
+"""Several ranks, each with a share of the state. torch reduces the gradients. Whole tensors
+(DistributedDataParallel) have an owner each, from which the others have them after a step (ZeRO's
+first stage); of those that torch has cut (fully_shard) each rank has its own part."""
 
 import pathlib
 import zlib
@@ -11,6 +11,7 @@ from sluice._error import Error
 
 # Gradients of as many elements, the smallest ones, are compared to see whether they were reduced.
 COMPARED_ELEMENTS = 1 << 16
+EACH = -1  # the owner of a tensor that each rank has a part of
 
 
 class Alone:
@@ -63,17 +64,18 @@ class Ranks:
     def owners(self, tensors):
         """Of each tensor its rank: the largest first, each to the one that has least. The same on
         all ranks."""
-        owners = [0] * len(tensors)
+        owners = [EACH] * len(tensors)
         loads = [0] * self.count
-        sizes = [tensor.parameter.numel() for tensor in tensors]
-        for number in sorted(range(len(tensors)), key=lambda number: -sizes[number]):
+        sizes = [tensor.shape.numel() for tensor in tensors]
+        whole = [number for number, tensor in enumerate(tensors) if not tensor.is_shard]
+        for number in sorted(whole, key=lambda number: -sizes[number]):
             owner = loads.index(min(loads))
             owners[number] = owner
             loads[owner] += max(1, sizes[number])
         return owners
 
     def is_own(self, owner):
-        return owner == self.rank
+        return owner in (self.rank, EACH)
 
     def check_alone(self, what):
         raise Error(f"{what}: each of {self.count} ranks has a share of the state, and this is of "
@@ -108,13 +110,16 @@ class Ranks:
     def share(self, tensors, owners):
         """Each tensor's values become those that its owner has."""
         for tensor, owner in zip(tensors, owners):
+            if owner == EACH:
+                continue
             torch.distributed.broadcast(tensor.parameter.data, src=owner)
             tensor.note_values()
 
     def mark_of(self, tensors):
-        """Of gradients: the same on all ranks where they were reduced."""
+        """Of the gradients of whole tensors: the same on all ranks where they were reduced."""
         mark, elements = 0, 0
-        for tensor in sorted(tensors, key=lambda tensor: tensor.parameter.numel()):
+        whole = [tensor for tensor in tensors if not tensor.is_shard]
+        for tensor in sorted(whole, key=lambda tensor: tensor.parameter.numel()):
             gradient = tensor.parameter.grad
             elements += tensor.parameter.numel()
             if elements > COMPARED_ELEMENTS and mark != 0:
@@ -131,6 +136,16 @@ def ranks_now():
         return Alone()
     count = distributed.get_world_size()
     return Ranks(distributed.get_rank(), count) if count > 1 else Alone()
+
+
+def own_tensors(ranks, tensors):
+    """Those that the rank's session has. A part may be empty, where a tensor has fewer rows than
+    there are ranks."""
+    found = [tensor for tensor, owner in zip(tensors, ranks.owners(tensors))
+             if ranks.is_own(owner) and not tensor.is_empty_shard()]
+    if tensors and not found:
+        raise Error("no part of what is trained is this rank's; start fewer ranks")
+    return found
 
 
 def own_folder(folder, pattern):

@@ -8,6 +8,7 @@ import torch
 from sluice import _core
 from sluice._error import Error
 from sluice._plan import plan_of
+from sluice._ranks import own_tensors
 from sluice._settings import SAID_ELSEWHERE, SAID_BY_GROUPS, text_of
 from sluice._tensors import trained_tensors
 from sluice._torch_file import save
@@ -64,7 +65,8 @@ class StateCalls:
         """Bytes by place and the time of an update, as a Plan that prints itself. Also before the
         state begins: it takes no memory and writes nothing."""
         tensors = trained_tensors(self.param_groups)
-        shapes = [(tensor.name, list(tensor.shape), tensor.group) for tensor in tensors]
+        shapes = [(tensor.name, list(tensor.shape), tensor.group)
+                  for tensor in own_tensors(self._ranks, tensors)]
         found = _core.plan(str(self._folders.run), shapes, len(self.param_groups),
                            self._session_settings(tensors))
         return plan_of(found, self._folders, self._platform)

@@ -48,13 +48,13 @@ class Stream:
     def send_rest(self):
         """What step() finds in memory."""
         for number, tensor in enumerate(self.tensors):
-            gradient = tensor.parameter.grad
+            gradient = tensor.gradient()
             if isinstance(gradient, Handle):
                 self._check_own(number, gradient)
                 continue
             self.stored.pop(number, None)
             if gradient is None:
-                gradient = torch.zeros(tensor.parameter.numel(), device="cpu")
+                gradient = torch.zeros(tensor.shape.numel(), device="cpu")
                 self._zeros.add(number)
             self.send(number, gradient)
         self._arrivals.finish()

@@ -4,6 +4,7 @@ import torch
 
 from sluice._arrivals import is_here
 from sluice._error import Error
+from sluice._shards import check_shard, check_shard_gradient, is_shard, local_of
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 DEVICES = ("cpu", "cuda")
@@ -17,28 +18,40 @@ class Trained:
         self.name = name
         self.group = group
         self.parameter = parameter
-        self.shape = parameter.shape
+        self.is_shard = is_shard(parameter)
+        self.shape = self.local().shape
         self.dtype = parameter.dtype
         self._seen = None
 
+    def local(self):
+        """The parameter, or the part of it that is this rank's."""
+        return local_of(self.parameter)
+
+    def is_empty_shard(self):
+        return self.is_shard and self.shape.numel() == 0
+
+    def gradient(self):
+        """Of local()."""
+        return local_of(self.parameter.grad)
+
     def take(self, values):
         """Makes these, the state's, its values."""
-        self.parameter.copy_(values.view(self.shape))
+        self.local().copy_(values.view(self.shape))
         self.note_values()
 
     def first_values(self):
         """Of a new state, in host memory."""
-        return self.parameter.detach().to("cpu").contiguous()
+        return self.local().detach().to("cpu").contiguous()
 
     def own_memory(self, dtype):
         """The parameter's, flat, where values of the dtype lie in it as the state has them."""
-        memory = self.parameter.detach()
+        memory = self.local().detach()
         fits = is_here(memory) and memory.dtype == dtype and memory.is_contiguous()
         return memory.view(-1) if fits else None
 
     def note_written(self):
         """Into own_memory(), past autograd."""
-        torch.autograd.graph.increment_version(self.parameter)
+        torch.autograd.graph.increment_version(self.local())
         self.note_values()
 
     def note_values(self):
@@ -47,12 +60,12 @@ class Trained:
     def check_values(self, values):
         """`values()`: those of the state. They are looked at where somebody may have changed the
         parameter."""
-        parameter = self.parameter
+        parameter = self.local()
         if parameter.shape != self.shape or parameter.dtype != self.dtype:
             raise Error(f"{self.name} was {self.dtype} of shape {list(self.shape)} when the state "
                         f"was opened, and is {parameter.dtype} of shape {list(parameter.shape)}; "
                         "make the model first, then the optimizer")
-        check_place(self.name, parameter)
+        check_place(self.name, self.parameter)
         if self._seen == self._now():
             return
         kept = values().view(self.shape).to(self.dtype).to(parameter.device)
@@ -65,18 +78,20 @@ class Trained:
     def check_gradient(self):
         if self.parameter.grad.layout is not torch.strided:
             raise Error(f"the gradient of {self.name} is sparse; make its layer with sparse=False")
+        check_shard_gradient(self.name, self.parameter)
 
     def fits(self, gradient):
         return gradient.layout is torch.strided and gradient.shape == self.shape
 
     def _now(self):
-        return self.parameter._version, self.parameter.data_ptr()
+        parameter = self.local()
+        return parameter._version, parameter.data_ptr()
 
 
 def check_place(name, parameter):
-    if hasattr(parameter, "to_local"):
-        raise Error(f"{name} is a DTensor, a part of a parameter (FSDP); this version takes whole "
-                    "parameters: DistributedDataParallel has them")
+    if is_shard(parameter):
+        check_shard(name, parameter)
+        parameter = local_of(parameter)
     if parameter.device.type not in DEVICES:
         raise Error(f"{name} is on {parameter.device}; parameters are in host memory (cpu) or in "
                     "that of a GPU of NVIDIA's (cuda)")
@@ -104,8 +119,8 @@ def check_memory_is_their_own(tensors):
     """Two parameters in one memory would have two states, and each would undo the other's step."""
     owners = {}
     for tensor in tensors:
-        owner = owners.setdefault(tensor.parameter.data_ptr(), tensor)
-        if owner is not tensor and tensor.parameter.numel() > 0:
+        owner = owners.setdefault(tensor.local().data_ptr(), tensor)
+        if owner is not tensor and tensor.shape.numel() > 0:
             raise Error(f"{owner.name} and {tensor.name} are two parameters in one memory; tie "
                         "them as one: module.weight = other.weight")
 

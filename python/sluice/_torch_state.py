@@ -50,7 +50,7 @@ class Source:
 
     def chunks(self, number, tensor, which):
         room = array.array("f", bytes(4 * PIECE_ELEMENTS))
-        count = tensor.parameter.numel()
+        count = tensor.shape.numel()
         for first in range(0, count, PIECE_ELEMENTS):
             piece = memoryview(room)[:min(PIECE_ELEMENTS, count - first)]
             self.session.read_state(number, which, first, piece)

@@ -3,19 +3,18 @@
 parameters to the bit, and killed ranks go on together."""
 
 import contextlib
-import os
 import pathlib
 import random
 import signal
-import socket
-import subprocess
 import sys
 import time
 
-from python_package import (make_model, on_drives, package, package_test, require_close,
-                            require_same, torch, train, weights)
+import python_ranks
 from python_package import loss_of as loss_of_batch
-from sluice_run import LIMIT_S, is_testing_all, main, require, require_equal, require_words
+from python_package import (make_model, on_drives, package_test, require_close, require_same, torch,
+                            weights)
+from python_ranks import ended
+from sluice_run import is_testing_all, main, require, require_equal, require_words
 
 RANKS = 2
 STEPS = 12
@@ -67,30 +66,12 @@ def a_rank(place, how):
     torch.distributed.destroy_process_group()
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def started(place, how, count=RANKS):
-    place.mkdir(exist_ok=True)
-    places = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
-              "WORLD_SIZE": str(count), "GLOO_SOCKET_IFNAME": "lo"}
-    return [subprocess.Popen([sys.executable, __file__, "rank", str(place), how],
-                             env=os.environ | places | {"RANK": str(rank)},
-                             stderr=subprocess.PIPE, text=True) for rank in range(count)]
+    return python_ranks.started(__file__, place, how, count)
 
 
-def ended(programs):
-    """What each said; all of them end."""
-    return [(program.communicate(timeout=LIMIT_S)[1], program.returncode) for program in programs]
-
-
-def run_of(place, how):
-    said = ended(started(place, how))
-    require_equal([code for _, code in said], [0] * RANKS, f"{how}: {said}")
-    return [torch.load(place / f"{how}-{rank}.pt", weights_only=True) for rank in range(RANKS)]
+def run_of(place, how, count=RANKS):
+    return python_ranks.run_of(__file__, place, how, count)
 
 
 @package_test
