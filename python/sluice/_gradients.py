@@ -216,7 +216,7 @@ def multiply(handle, other):
     handle.stored.check_unused()
     if isinstance(other, torch.Tensor) and other.numel() != 1:
         handle.stored.send(handle.stored.read().mul_(other))
-    else:
+    elif float(other) != 1:  # that of clipping is 1 where nothing is clipped, and changes no bit
         handle.stored.factors.append(float(other))
     return handle
 

@@ -2,9 +2,11 @@
 """Gradients that leave memory during backward: handles answer clipping, accumulation, scaling and
 zero_grad() as the gradients themselves would, to the bit, and refuse by name what they cannot."""
 
+import contextlib
 import gc
 import itertools
 import math
+import sqlite3
 import subprocess
 import sys
 import weakref
@@ -155,6 +157,22 @@ def peak_bytes(place, gradients):
                           timeout=LIMIT_S, check=False)
     require_equal(done.returncode, 0, f"the program's exit status: {done.stderr}")
     return int(done.stdout)
+
+
+@package_test
+def clipping_that_clips_nothing_sends_nothing_again(place):
+    """A bf16 gradient is, where a factor is to be rounded as torch rounds it."""
+    sent = {}
+    for clip in (0.05, 1e9):
+        model = make_model().bfloat16()
+        optimizer = package.AdamW(model.named_parameters(), state=place / str(clip))
+        train(model, optimizer, clip=clip, dtype=torch.bfloat16)
+        optimizer.close()
+        with contextlib.closing(sqlite3.connect(place / str(clip) / "run.db")) as database:
+            sent[clip], = database.execute(
+                "SELECT count(*) FROM span JOIN string ON string.id = name_id "
+                "WHERE value = 'take_gradient'").fetchone()
+    require_equal(sent, {0.05: 2 * 5 * STEPS, 1e9: 5 * STEPS}, "gradients that were sent")
 
 
 @package_test
