@@ -45,8 +45,8 @@ def families_learn_as_by_torchs_optimizer(place):
             if case != "bf16":
                 require_close(ours[1], losses, what)
                 require_close(ours[2], norms, f"{what}, norms")
-            else:  # fp32 masters that differ in a last bit may be rounded apart
-                require(all(abs(a - b) < 0.01 * b for a, b in zip(ours[1], losses)),
+            else:  # of 8 bits, from fp32 masters that differ in a last bit: within a few of the 8th
+                require(all(abs(a - b) < 0.02 * b for a, b in zip(ours[1], losses)),
                         f"{what}: {ours[1]} beside {losses}")
             for way, found in ways.items():
                 require_equal(found, ours, f"{what}, {way}: weights, losses, norms")
