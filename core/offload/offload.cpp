@@ -132,6 +132,7 @@ void Offload::begin_step(std::int32_t step, double loss_scale, const UpdateAhead
   StepUpdate& update = this_update();
   update.begin(step, parts_.options.commits(step), ahead);
   rooms_->gradients.begin(update, loss_scale);
+  rooms_->subgroups.readers().reset();
   // Which state moves is known only once the step before has ended.
   const bool reads_ahead = rooms_->pipeline->goes_into_next_step() && !parts_.versions.moves_any();
   update.starts.spawn(start_update(update, reads_ahead));
@@ -147,6 +148,12 @@ runtime::Task<Status> Offload::start_update(StepUpdate& update, bool reads_ahead
   update.started.set();
   if (!reads_ahead) rooms_->pipeline->start(update);
   co_return ok_status();
+}
+
+runtime::Task<Status> Offload::halt_ahead() {
+  this_update().speculation.halt();
+  Status read = co_await rooms_->subgroups.readers().none();
+  co_return read;
 }
 
 runtime::Task<Status> Offload::refuse_step() {

@@ -113,6 +113,10 @@ class Offload {
   const ParameterArrival& arrival() const;
   // Those of the step that has begun.
   StepGradients& gradients();
+  // overlap=exact: gradients of the step under way that are down are about to be replaced
+  // (StepGradients::send_again). Waits until no update ahead reads any; there is none any more
+  // before the decision, which refutes those that there were.
+  runtime::Task<Status> halt_ahead();
   // Where they are not finite and no step can be skipped: waits for the step before to be
   // committed, if it was to be, and fails with ErrorCode::diverged; with overlap=local it names the
   // layer and the subgroup.

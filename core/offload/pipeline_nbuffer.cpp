@@ -99,6 +99,7 @@ class NbufferPipeline final : public UpdatePipeline {
     Status ready = co_await parts_.subgroups.gradients(update, subgroup);
     CO_RETURN_IF_ERROR(ready);
     if (update.is_skipped()) co_return ok_status();
+    if (!update.decided.is_set()) parts_.subgroups.readers().begin(subgroup);
     if (!parts_.options.prefetch) {
       Status state_read = co_await parts_.subgroups.read_state(update, subgroup, set);
       CO_RETURN_IF_ERROR(state_read);

@@ -1,5 +1,7 @@
 #include "core/offload/speculation.h"
 
+#include "base/check.h"
+
 namespace sluice::offload {
 
 Speculation::Speculation(runtime::Runtime& runtime,
@@ -8,9 +10,10 @@ Speculation::Speculation(runtime::Runtime& runtime,
   for (std::int32_t s = 0; s < chunk_counts.count(); ++s) is_final_.emplace_back(runtime);
 }
 
-void Speculation::begin(const std::optional<optimizer::UpdateScalars>& expected) {
+void Speculation::begin(const std::optional<StepDecision>& expected) {
   expected_ = expected;
   is_certain_ = false;
+  is_halted_ = false;
   ahead_count_ = 0;
   is_wrong_ = false;
   for (const SubgroupId subgroup : ids_of(of_)) {
@@ -22,6 +25,11 @@ void Speculation::begin(const std::optional<optimizer::UpdateScalars>& expected)
 void Speculation::begin_certain() {
   begin(std::nullopt);
   is_certain_ = true;
+}
+
+void Speculation::halt() {
+  CHECK(!is_certain_);
+  is_halted_ = is_on();
 }
 
 runtime::Event::Awaiter Speculation::gradients_final(SubgroupId subgroup) {
@@ -39,7 +47,7 @@ void Speculation::on_ahead(SubgroupId subgroup) {
 // A gradient that overflowed is not sent with density below 1, so some may still be waited for.
 void Speculation::decide(const StepDecision& decision) {
   if (!is_on()) return;
-  is_wrong_ = !is_certain_ && (!decision.apply || decision.scalars != *expected_);
+  is_wrong_ = !is_certain_ && (is_halted_ || decision != *expected_);
   for (runtime::Event& event : is_final_) event.set();
 }
 

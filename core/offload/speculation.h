@@ -8,6 +8,9 @@
 // parameters are read back. Only a step right after a commit speculates: later ones up to the next
 // commit update their versions in place (state_versions.h).
 //
+// A gradient that is replaced, by its sum with that of a further micro-batch, was not final: the
+// step is *halted*. Nothing more is updated before the decision, and that refutes what was.
+//
 // With overlap=local a subgroup is clipped by its own norm (subgroup_clip.h), so what is done ahead
 // is *certain*: nothing is refuted, and every step may do it.
 //
@@ -29,11 +32,15 @@ class Speculation {
   Speculation(runtime::Runtime& runtime, const IdVector<SubgroupId, std::int32_t>& chunk_counts);
 
   // For a step that is to come; without `expected` every subgroup waits for the decision.
-  void begin(const std::optional<optimizer::UpdateScalars>& expected);
+  void begin(const std::optional<StepDecision>& expected);
   // Each subgroup has scalars of its own, whatever the others' gradients are.
   void begin_certain();
   bool is_on() const { return is_certain_ || expected_.has_value(); }
-  const optimizer::UpdateScalars& expected() const { return *expected_; }
+  const StepDecision& expected() const { return *expected_; }
+
+  // Gradients that are down will be replaced. Not with overlap=local.
+  void halt();
+  bool is_halted() const { return is_halted_; }
 
   // One more chunk of the subgroup's gradient waits for its update. Whether that was the last one.
   bool on_chunk_down(SubgroupId subgroup) { return --of_[subgroup].chunks_to_come == 0; }
@@ -42,7 +49,8 @@ class Speculation {
   void set_final(SubgroupId subgroup) {
     is_final_[static_cast<std::size_t>(index_of(subgroup))].set();
   }
-  // Waits for that, or for the decision. Then nobody reads the subgroup's parameters any
+  // Waits for that, or for the decision; of a step that is halted for the latter alone
+  // (SubgroupUpdate::gradients). Then nobody reads the subgroup's parameters any
   // more in this step: backward of all its layers has ended.
   runtime::Event::Awaiter gradients_final(SubgroupId subgroup);
 
@@ -78,8 +86,9 @@ class Speculation {
   };
 
   IdVector<SubgroupId, std::int32_t> chunk_counts_;
-  std::optional<optimizer::UpdateScalars> expected_;
+  std::optional<StepDecision> expected_;
   bool is_certain_ = false;
+  bool is_halted_ = false;
   IdVector<SubgroupId, Subgroup> of_;
   std::deque<runtime::Event> is_final_;  // by subgroup
   std::int32_t ahead_count_ = 0;

@@ -17,6 +17,7 @@ namespace sluice::offload {
 struct GroupScalars {
   std::int32_t end = 0;
   optimizer::UpdateScalars scalars;
+  bool operator==(const GroupScalars&) const = default;
 };
 
 struct StepDecision {
@@ -31,6 +32,7 @@ struct StepDecision {
     }
     return scalars;
   }
+  bool operator==(const StepDecision&) const = default;
 };
 
 // The values by which a step with overlap=local updates its subgroups, but for their norms
@@ -46,8 +48,8 @@ struct ClipRule {
 
 // The values by which a step may be updated before its decision.
 struct UpdateAhead {
-  std::optional<optimizer::UpdateScalars> expected = {};  // overlap=exact
-  std::optional<ClipRule> clip = {};                      // overlap=local
+  std::optional<StepDecision> expected = {};  // overlap=exact
+  std::optional<ClipRule> clip = {};          // overlap=local
 };
 
 }  // namespace sluice::offload

@@ -42,13 +42,13 @@ void StepUpdate::on_chunk_down(SubgroupId subgroup) {
 }
 
 void StepUpdate::on_chunk_again(SubgroupId subgroup) {
-  CHECK(!speculation.is_on());
+  CHECK(!speculation.is_on() || speculation.is_halted());
   speculation.on_chunk_again(subgroup);
 }
 
 optimizer::UpdateScalars StepUpdate::scalars(SubgroupId subgroup) const {
   if (clip) return clip->scalars(subgroup);
-  return decided.is_set() ? decision.of(subgroup) : speculation.expected();
+  return decided.is_set() ? decision.of(subgroup) : speculation.expected().of(subgroup);
 }
 
 void StepUpdate::decide(const StepDecision& made) {

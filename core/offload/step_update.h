@@ -33,7 +33,8 @@ struct StepUpdate {
   void begin(std::int32_t new_step, bool is_to_commit, const UpdateAhead& ahead);
   // One more chunk of the subgroup's gradient waits for its update.
   void on_chunk_down(SubgroupId subgroup);
-  // A chunk that is down will come once more; nobody updates before the decision.
+  // A chunk that is down will come once more; nobody updates before the decision, or no longer
+  // (Speculation::halt).
   void on_chunk_again(SubgroupId subgroup);
   // The gradients are known: wakes who waits for that.
   void decide(const StepDecision& made);

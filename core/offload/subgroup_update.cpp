@@ -16,6 +16,9 @@ csd::TransferLabel label_of(const StepUpdate& update, stages::Stage stage, Subgr
 
 }  // namespace
 
+SubgroupUpdate::SubgroupUpdate(const Parts& parts)
+    : parts_(parts), readers_(parts.runtime, parts.versions.geometry().subgroup_count()) {}
+
 bool SubgroupUpdate::is_written_by(const StepUpdate& update, SubgroupId subgroup) const {
   return update.commits || !parts_.cache.keeps(subgroup);
 }
@@ -100,7 +103,7 @@ runtime::Task<Status> SubgroupUpdate::gradients(StepUpdate& update, SubgroupId s
   const DeviceId device = parts_.versions.device_of(subgroup);
   if (update.speculation.is_on()) {
     Status final = co_await update.speculation.gradients_final(subgroup);
-    co_return final;
+    if (!final.ok() || !update.speculation.is_halted()) co_return final;
   }
   Status decided = co_await update.decided.wait(waiting_for("gradients", device, subgroup));
   co_return decided;
@@ -192,6 +195,7 @@ runtime::Task<Status> SubgroupUpdate::run_kernel(StepUpdate& update, SubgroupId 
   if (!update.decided.is_set()) update.speculation.on_ahead(subgroup);
   Status status = co_await site_of(subgroup).update(order, set, update.next_checksums[subgroup]);
   if (status.ok()) parts_.cache.on_updated(subgroup, is_written_by(update, subgroup));
+  readers_.end(subgroup);
   co_return status;
 }
 

@@ -6,6 +6,7 @@
 //
 // Thread contract: the schedule's thread.
 
+#include "core/offload/gradient_readers.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/update_site.h"
 
@@ -27,7 +28,7 @@ class SubgroupUpdate {
     StateCache& cache;
     ParameterStore& parameters;
   };
-  explicit SubgroupUpdate(const Parts& parts) : parts_(parts) {}
+  explicit SubgroupUpdate(const Parts& parts);
 
   // `set`: the buffer set of the subgroup's site that it is in.
   // All variables, one subgroup of a site at a time.
@@ -41,6 +42,9 @@ class SubgroupUpdate {
   // Waits until the subgroup may be updated: for the decision, or for its own gradients where the
   // decision is expected to be a certain one (speculation.h).
   runtime::Task<Status> gradients(StepUpdate& update, SubgroupId subgroup);
+  // Who reads a gradient before the decision of the step that has begun: pipelines say who begins,
+  // and run_kernel() ends it.
+  GradientReaders& readers() { return readers_; }
   // State and gradient.
   runtime::Task<Status> read_all(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
   runtime::Task<Status> run_kernel(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
@@ -63,6 +67,7 @@ class SubgroupUpdate {
   csd::UpdateOrder order_of(const StepUpdate& update, SubgroupId subgroup) const;
 
   Parts parts_;
+  GradientReaders readers_;
 };
 
 }  // namespace sluice::offload

@@ -55,7 +55,9 @@ const Rounds::Members& Rounds::take(StepUpdate& update, std::size_t round) {
     const std::vector<SubgroupId>& own = parts_.subgroups_of[device];
     const bool is_left = round < own.size() && update.speculation.is_left(own[round]);
     members_[device] = is_left ? own[round] : kNoSubgroup;
-    if (is_left) parts_.subgroups.take(update, own[round]);
+    if (!is_left) continue;
+    parts_.subgroups.take(update, own[round]);
+    if (!update.decided.is_set()) parts_.subgroups.readers().begin(own[round]);
   }
   return members_;
 }

@@ -27,7 +27,7 @@ offload::UpdateAhead update_ahead(const StepPlan& plan, offload::Overlap overlap
     case offload::Overlap::off:
       break;
     case offload::Overlap::exact:
-      return {.expected = expected_decision(plan, remaining_loss_scale).scalars};
+      return {.expected = expected_decision(plan, remaining_loss_scale)};
     case offload::Overlap::local:
       return {.clip = offload::ClipRule{.update = plan.update,
                                         .optimizer_step = plan.position.optimizer_step + 1,

@@ -8,7 +8,7 @@
 #include "core/model/flat_layout.h"
 #include "core/plan/layer_cost.h"
 #include "core/runtime/sync.h"
-#include "core/train/speculation_policy.h"
+#include "core/session/speculation_policy.h"
 
 namespace sluice::activation {
 class ActivationCarrier;
@@ -48,7 +48,7 @@ struct StepContext {
   // Null: each rank has all of the model and of its state.
   ShardTraffic* shards = nullptr;
   // overlap=exact: whether the next step is updated ahead of its decision.
-  SpeculationPolicy speculation = SpeculationPolicy();
+  session::SpeculationPolicy speculation = session::SpeculationPolicy();
   // The layers' gradients leave the accelerators one after the other.
   runtime::Pool gradient_turn{runtime, 1};
 

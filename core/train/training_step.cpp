@@ -201,7 +201,7 @@ void TrainingStep::note_speculation(const offload::StepDecision& decision) {
   offload::Offload& offload = context_.offload;
   const offload::StepDecision expected = session::expected_decision(
       plan_, offload.options().remaining_loss_scale(plan_.position.loss_scale));
-  context_.speculation.on_decision(decision.apply && decision.scalars == expected.scalars);
+  context_.speculation.on_decision(decision == expected);
   outcome_.ahead_count = offload.speculation().ahead_count();
   outcome_.refuted_count = offload.speculation().refuted_count();
   outcome_.clipped_count = offload.gradients().clipped_count();

@@ -23,11 +23,13 @@ using stages::Stage;
 
 constexpr int kSteps = 3;
 
-enum class Decision : std::uint8_t { expected, clipped, skipped };
+// replaced: as expected, of other gradients than had come first.
+enum class Decision : std::uint8_t { expected, clipped, skipped, replaced };
 
 // How the steps are decided, and which are by now. Where nothing is planted all are as expected.
 struct Course {
   std::array<Decision, kSteps> decisions{};
+  std::array<bool, kSteps> is_halted{};
   std::array<bool, kSteps> is_decided{};
 
   bool is_plain() const {
@@ -38,6 +40,11 @@ struct Course {
   std::int64_t applied_before(std::int64_t step) const {
     while (--step >= 0 && of(step) == Decision::skipped) continue;
     return step;
+  }
+  // From the halt on none begins before the decision.
+  bool may_update(std::int64_t step) const {
+    const auto at = static_cast<std::size_t>(step);
+    return is_decided[at] || !is_halted[at];
   }
   // Whether an update that begins now is what the step's decision asks for.
   bool stands(std::int64_t step) const {
@@ -87,6 +94,7 @@ class Checker final : public runtime::OperationSink {
     }
     if (label.stage == Stage::commit) check_all_written(label.step);
     if (label.stage == Stage::update) {
+      REQUIRE(limits_.course.may_update(label.step));
       kernels_[label.subgroup] = {label.step, limits_.course.stands(label.step)};
     }
   }

@@ -216,14 +216,35 @@ runtime::Task<Status> forward_and_backward(train::StepContext& context) {
   co_return sent;
 }
 
+// Two layers have other gradients; what is compressed is sent once.
+runtime::Task<Status> replace_gradients(train::StepContext& context, std::int64_t step,
+                                        Course& course) {
+  Status halted = co_await context.offload.halt_ahead();
+  CO_RETURN_IF_ERROR(halted);
+  course.is_halted[static_cast<std::size_t>(step)] = true;
+  if (context.offload.options().is_sparse()) co_return ok_status();
+  offload::StepGradients& gradients = context.offload.gradients();
+  for (const std::int32_t index : {4, 1}) {
+    Result<runtime::Pool::Lease> lease = co_await gradients.acquire(LayerId{index});
+    CO_RETURN_IF_ERROR(lease);
+    gradients.send_again(LayerId{index}, std::move(*lease));
+  }
+  Status sent = co_await gradients.sent();
+  co_return sent;
+}
+
 // As train::training_step goes, with a decision that no gradient is needed for.
 runtime::Task<Status> take_planted_step(train::StepContext& context, const session::StepPlan& plan,
                                         Course& course) {
   const std::int64_t step = plan.position.step;
   const offload::StepDecision expected = session::expected_decision(plan, 1);
-  context.offload.begin_step(static_cast<std::int32_t>(step), 1, {.expected = expected.scalars});
+  context.offload.begin_step(static_cast<std::int32_t>(step), 1, {.expected = expected});
   Status computed = co_await forward_and_backward(context);
   CO_RETURN_IF_ERROR(computed);
+  if (course.of(step) == Decision::replaced) {
+    Status replaced = co_await replace_gradients(context, step, course);
+    CO_RETURN_IF_ERROR(replaced);
+  }
   offload::StepDecision decision = expected;
   if (course.of(step) == Decision::clipped) {
     decision.scalars = optimizer::update_scalars(plan.update, 1, 0.5);
@@ -455,7 +476,8 @@ TEST_CASE("10,000 seeded schedules of each pipeline, updated ahead of planted de
   std::int64_t failed = 0, ahead = 0, refuted = 0;
   for (std::uint64_t seed = 0; seed < kSeedCount; ++seed) {
     std::mt19937_64 random(seed);
-    constexpr std::array kDecisions = {Decision::expected, Decision::clipped, Decision::skipped};
+    constexpr std::array kDecisions = {Decision::expected, Decision::clipped, Decision::skipped,
+                                       Decision::replaced};
     for (Decision& decision : plain.decisions) decision = kDecisions[random() % kDecisions.size()];
     const Setup setup = random_setup(plain, seed, operations, random);
     CAPTURE(seed);

@@ -52,7 +52,7 @@ Result<Overlapped> train_overlapped(const SmallRun& files, const std::vector<std
   ASSIGN_OR_RETURN(const std::unique_ptr<train::TrainingRun> run,
                    train::TrainingRun::open(request));
   RETURN_IF_ERROR(run->prepare(start));
-  run->step().context().speculation = train::SpeculationPolicy(0);
+  run->step().context().speculation = session::SpeculationPolicy(0);
   ASSIGN_OR_RETURN(const train::TrainReport report, train::train(*run, {}));
   ASSIGN_OR_RETURN(const state::StateDigest digest,
                    state::digest_state(run->session().state().store(), nullptr, nullptr));

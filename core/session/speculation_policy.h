@@ -2,11 +2,12 @@
 // Whether a step with overlap=exact is updated ahead of its decision. What the decision refutes is
 // done twice, so after a refuted step speculation pauses until so many decisions in a row were the
 // expected ones: however often a run clips or overflows, at most one step in kPauseSteps + 1 is
-// done again. What is done ahead changes no number, so nothing of this is in a commit.
+// done again. In a session a step whose gradients were replaced counts as one that is not as
+// expected. What is done ahead changes no number, so nothing of this is in a commit.
 //
 // Thread contract: the schedule's thread.
 
-namespace sluice::train {
+namespace sluice::session {
 
 class SpeculationPolicy {
  public:
@@ -30,4 +31,4 @@ class SpeculationPolicy {
   int as_expected_in_a_row_;  // a run begins without a pause
 };
 
-}  // namespace sluice::train
+}  // namespace sluice::session
