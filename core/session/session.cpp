@@ -121,6 +121,10 @@ Status copy_parameters(Session& session, std::size_t tensor, const ParameterRoom
                     bytes_of(from.kind()), room.size());
 }
 
+Status expect_step(Session& session, const StepRequest& request) {
+  return session.schedule_->expect(request);
+}
+
 Status Session::close() { return schedule_->close(); }
 
 }  // namespace sluice::session

@@ -20,6 +20,12 @@
 // update with the settings of docs/settings.md (method, density, devices, ...), and knobs change
 // between two steps.
 //
+// With overlap=exact a subgroup of the state is updated as soon as the gradients of its tensors
+// have been sent, beside the program's backward: the numbers are the same, to the bit. What
+// parameters() points to may change then, once the tensor's gradient has been sent, so a program
+// that computes with it in backward is through with a tensor before it sends its gradient. wait()
+// and copy_parameters() are refused from the first gradient of a step until it is taken.
+//
 // Thread contract: send() from any thread, wait(), the parameters, record() and count() too; all
 // else from one thread at a time. No call is made from a callback of the session.
 
@@ -118,6 +124,10 @@ struct StepDone {
   double grad_norm = 0;   // before clipping (max_grad_norm)
   double lr = 0;
   bool is_stopping = false;  // somebody asked the run to stop (`sluice stop`)
+  // overlap=exact: subgroups of the state that were updated before the step was decided, and those
+  // of them that were updated once more, since it was not as expected.
+  std::int32_t ahead_count = 0;
+  std::int32_t refuted_count = 0;
 };
 
 // A committed step. Two runs that went on from one step in different ways have two versions of a
@@ -138,8 +148,14 @@ using ParameterRoom = std::variant<std::span<float>, std::span<std::uint16_t>>;
 // The parameters of a tensor with the last step's update. With parameter_tier=storage there is no
 // other way to them: they come from the drives, and those that follow meanwhile, so the order of
 // Session::Request::groups, and that of the tensors in each, is the fast one. Any thread, one at a
-// time. Errors (ErrorCode::config): another number of elements or precision.
+// time. Errors (ErrorCode::config): another number of elements or precision; with overlap=exact
+// where a gradient of the step to come has been sent.
 Status copy_parameters(Session& session, std::size_t tensor, const ParameterRoom& into);
+// overlap=exact: what take_step() will be asked for, before the first gradient of the step is sent;
+// rates and factor count. Where it is not said, they are expected to be those of the step before. A
+// step that is asked for something else has the same numbers, and is updated twice in part. Errors
+// (ErrorCode::config): a gradient has been sent, or rates of another number of groups.
+Status expect_step(Session& session, const StepRequest& request);
 
 class Session {
  public:
@@ -179,11 +195,13 @@ class Session {
   std::int64_t planned_memory_bytes() const { return planned_memory_bytes_; }
   // The parameters of a tensor: of 16 bits, as bits (precision=bf16 or fp16), or of fp32
   // (precision=fp32); a call for the others, or where they lie on the drives, is a mistake of the
-  // program, which ends it. They change between take_step() and the end of wait().
+  // program, which ends it. They change between take_step() and the end of wait(), and with
+  // overlap=exact from the tensor's send() on.
   std::span<const std::uint16_t> parameters(std::size_t tensor) const;
   std::span<const float> parameters_fp32(std::size_t tensor) const;
   // Until the last step's update of a tensor is among its parameters. Errors: ErrorCode::config
-  // where they lie on the drives (copy_parameters() has them).
+  // where they lie on the drives (copy_parameters() has them), or with overlap=exact where a
+  // gradient of the step to come has been sent.
   Status wait(std::size_t tensor);
   // The gradient of a tensor for the step to come, which may be used again when the call returns.
   // A tensor that comes twice before a step, has another number of elements, or is frozen is an
@@ -191,8 +209,10 @@ class Session {
   Status send(std::size_t tensor, std::span<const float> gradient);
 
   // The gradient of a tensor that was sent for the step to come, as it waits; and another one in
-  // its place, such as its sum with that of a further micro-batch. Errors (ErrorCode::config): none
-  // was sent, or density is below 1, so that not all of it is there.
+  // its place, such as its sum with that of a further micro-batch. With overlap=exact a step that
+  // has one replaced is updated by its decision alone; what was updated before is updated again,
+  // and the steps behind it wait for their decisions, until 50 were as expected. Errors
+  // (ErrorCode::config): none was sent, or density is below 1, so that not all of it is there.
   Status read(std::size_t tensor, std::span<float> gradient);
   Status replace(std::size_t tensor, std::span<const float> gradient);
 
@@ -239,6 +259,7 @@ class Session {
   class Schedule;
   friend class SessionState;  // core/session/session_state.h
   friend Status copy_parameters(Session& session, std::size_t tensor, const ParameterRoom& into);
+  friend Status expect_step(Session& session, const StepRequest& request);
   explicit Session(std::unique_ptr<Schedule> schedule);
   bool is_on_drives(std::size_t tensor) const;
 

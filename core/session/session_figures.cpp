@@ -40,13 +40,13 @@ StepReport Session::Schedule::report_of(const StepPlan& plan, const GradientSumm
   report.grad_norm = gradients.norm;
   report.lr = plan.update.lr;
   const TimeNs said_ns = recording_->program().forward_end_ns();
-  const bool is_said = said_ns > step_end_ns_ && said_ns <= sent_ns;
+  const bool is_said = said_ns > under_way_->before_end_ns && said_ns <= sent_ns;
   const TimeNs forward_end_ns = is_said ? said_ns : under_way_->begin_ns;
   const TimeNs end_ns = run_->runtime().now_ns();
-  report.forward_ns = forward_end_ns - step_end_ns_;
+  report.forward_ns = forward_end_ns - under_way_->before_end_ns;
   report.backward_ns = sent_ns - forward_end_ns;
   report.update_ns = end_ns - sent_ns;
-  report.total_ns = end_ns - step_end_ns_;
+  report.total_ns = end_ns - under_way_->before_end_ns;
   return report;
 }
 
@@ -79,7 +79,7 @@ void Session::Schedule::tell_validation(const StepNote& figures) {
   report.tokens = figures.validation_tokens;
   for (RunObserver* observer : hooks_.observers) observer->on_validation(report);
   // The time of a validation is no step's.
-  if (!under_way_->has_begun) step_end_ns_ = report.ts;
+  if (!under_way_->has_begun) under_way_->before_end_ns = report.ts;
 }
 
 }  // namespace sluice::session

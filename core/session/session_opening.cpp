@@ -42,7 +42,6 @@ Status Session::Schedule::open_all() {
   tensors_.fill_frozen(run_->plan().options.parameter_kind);
   position_ = run_->state().store().committed().position;
   step_ = position_.step;
-  step_end_ns_ = now_ns();
   recording_->add_observers(hooks_);
   if (live_) {
     hooks_.observers.push_back(live_.get());

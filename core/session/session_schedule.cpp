@@ -6,6 +6,7 @@
 #include "core/offload/assembly.h"
 #include "core/offload/offload.h"
 #include "core/offload/parameter_carrier.h"
+#include "core/offload/speculation.h"
 #include "core/offload/step_gradients.h"
 #include "core/plan/knob_change.h"
 #include "core/plan/lr_schedule.h"
@@ -23,6 +24,7 @@
 #include "core/session/run_state.h"
 #include "core/session/session_settings.h"
 #include "core/session/session_step.h"
+#include "core/session/step_ahead.h"
 #include "core/session/step_decision.h"
 
 namespace sluice::session {
@@ -53,7 +55,8 @@ Result<std::unique_ptr<Session::Schedule>> Session::Schedule::open(const Request
   return schedule;
 }
 
-Session::Schedule::Schedule(const Request& request) : request_(request) {}
+Session::Schedule::Schedule(const Request& request)
+    : request_(request), ahead_(std::make_unique<StepAhead>()) {}
 
 Session::Schedule::~Schedule() {
   const Status closed = close();
@@ -104,8 +107,10 @@ std::int64_t Session::Schedule::planned_memory_bytes() const {
 void Session::Schedule::run(Ticket& opened) {
   const Status open = open_all();
   const bool is_open = open.ok();
-  if (is_open)
+  if (is_open) {
     under_way_ = std::make_unique<SessionStep>(run_->runtime(), tensors_.layout().layers.size());
+    under_way_->before_end_ns = now_ns();
+  }
   if (!is_open) ended_ = open;
   opened.answer(open);  // from here on `opened` may be gone
   if (!is_open) return;
@@ -217,8 +222,11 @@ runtime::Task<Status> Session::Schedule::collect(Note first, std::optional<Note>
 
 void Session::Schedule::take_note(const Note& note, std::optional<Note>& asked) {
   switch (note.kind) {
-    case Note::Kind::wait:
+    case Note::Kind::wait: {
+      const Status good = check_may_read(note);
+      if (!good.ok()) return notes_->answer(note, good);
       return under_way_->waits.spawn(wait_for(note));
+    }
     case Note::Kind::copied:
       return notes_->answer(note, note_copied(note));
     case Note::Kind::read:
@@ -295,6 +303,11 @@ runtime::Task<Status> Session::Schedule::at_sent(const Note& note) {
   CO_RETURN_IF_ERROR(copied);
   Status sent = co_await gradients.sent();
   CO_RETURN_IF_ERROR(sent);
+  if (note.kind == Note::Kind::replace) {
+    under_way_->has_replaced = true;
+    Status halted = co_await run_->offload().halt_ahead();
+    CO_RETURN_IF_ERROR(halted);
+  }
   const LayerId layer = tensors_.layer(note.tensor);
   Result<runtime::Pool::Lease> lease = co_await gradients.acquire(layer);
   CO_RETURN_IF_ERROR(lease);
@@ -311,12 +324,42 @@ runtime::Task<Status> Session::Schedule::at_sent(const Note& note) {
   co_return ok_status();
 }
 
+// What an update before its decision has made of them is nobody's to read.
+Status Session::Schedule::check_may_read(const Note& note) const {
+  const bool may_change =
+      under_way_->has_begun && run_->plan().options.overlap == offload::Overlap::exact;
+  if (!may_change || tensors_.layer(note.tensor) == kNoLayer) return ok_status();
+  return make_error(ErrorCode::config,
+                    "overlap=exact: gradients of step {} have been sent, and its update may have "
+                    "changed the parameters of {}; read them before the first gradient, or behind "
+                    "the step",
+                    position_.step + 1, request_.tensors[note.tensor].name);
+}
+
+Status Session::Schedule::check_rates(const StepRequest& request) const {
+  const std::size_t rates = request.groups.size();
+  const std::size_t groups = std::max<std::size_t>(1, request_.groups.size());
+  if (rates == 0 || rates == groups) return ok_status();
+  return make_error(ErrorCode::config, "the step has rates of {} groups, and the session {}", rates,
+                    groups);
+}
+
+Status Session::Schedule::expect(const StepRequest& request) {
+  return at_once([&](OpenRun&) -> Status {
+    RETURN_IF_ERROR(check_rates(request));
+    if (under_way_->has_begun) {
+      return make_error(ErrorCode::config,
+                        "a gradient of step {} has been sent; say what it will be asked for before "
+                        "the first of them",
+                        position_.step + 1);
+    }
+    ahead_->expected = request;
+    return ok_status();
+  });
+}
+
 Status Session::Schedule::check_step(const Note& note) const {
-  const std::size_t rates = note.step->groups.size();
-  if (rates != 0 && rates != std::max<std::size_t>(1, request_.groups.size())) {
-    return make_error(ErrorCode::config, "the step has rates of {} groups, and the session {}",
-                      rates, std::max<std::size_t>(1, request_.groups.size()));
-  }
+  RETURN_IF_ERROR(check_rates(*note.step));
   const auto missing = std::ranges::find(under_way_->is_sent, false);
   if (missing == under_way_->is_sent.end()) return ok_status();
   const auto layer = static_cast<std::size_t>(missing - under_way_->is_sent.begin());
@@ -328,7 +371,10 @@ void Session::Schedule::begin_step() {
   if (std::exchange(under_way_->has_begun, true)) return;
   under_way_->begin_ns = now_ns();
   run_->runtime().set_step(static_cast<std::int32_t>(position_.step));
-  run_->offload().begin_step(static_cast<std::int32_t>(position_.step), 1);
+  offload::UpdateAhead ahead =
+      update_ahead(step_plan(ahead_->expected), run_->offload().options().overlap, 1);
+  if (!ahead_->policy.speculates()) ahead.expected.reset();
+  run_->offload().begin_step(static_cast<std::int32_t>(position_.step), 1, ahead);
 }
 
 // The program may use its memory again as soon as the copy is made.
@@ -436,21 +482,36 @@ runtime::Task<Status> Session::Schedule::finish_step(const StepPlan& plan,
   co_return ended;
 }
 
+// Before the position changes: what was expected is of the same one.
+void Session::Schedule::note_ahead(const StepPlan& plan, const GradientSummary& gradients,
+                                   StepDone& done) {
+  const offload::StepDecision expected = expected_decision(step_plan(ahead_->expected), 1);
+  ahead_->policy.on_decision(!under_way_->has_replaced && decide(plan, gradients, 1) == expected);
+  done.ahead_count = run_->offload().speculation().ahead_count();
+  done.refuted_count = run_->offload().speculation().refuted_count();
+}
+
 Status Session::Schedule::take_step(const Note& note) {
   const StepPlan plan = step_plan(*note.step);
   GradientSummary gradients;
   const TimeNs sent_ns = now_ns();
   RETURN_IF_ERROR(run_->runtime().run(finish_step(plan, gradients)));
+  note_ahead(plan, gradients, *note.done);
   position_ = position_after(plan, gradients);
-  SessionStep::Untold untold{report_of(plan, gradients, sent_ns), step_end_ns_};
+  SessionStep::Untold untold{report_of(plan, gradients, sent_ns), under_way_->before_end_ns};
   untold.report.loss = note.step->loss;
   untold.report.tokens = note.step->tokens;
-  step_end_ns_ += untold.report.total_ns;
+  const TimeNs end_ns = untold.begin_ns + untold.report.total_ns;
+  ahead_->expected = *note.step;
   under_way_ = std::make_unique<SessionStep>(run_->runtime(), tensors_.layout().layers.size());
+  under_way_->before_end_ns = end_ns;
   under_way_->before = std::move(untold);
   if (!note.step->awaits_note) tell_step();
   step_ = position_.step;
-  *note.done = {position_.step, gradients.norm, plan.update.lr, live_ && live_->wants_stop()};
+  note.done->step = position_.step;
+  note.done->grad_norm = gradients.norm;
+  note.done->lr = plan.update.lr;
+  note.done->is_stopping = live_ && live_->wants_stop();
   return ok_status();
 }
 

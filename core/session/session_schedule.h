@@ -40,6 +40,7 @@ class OpenRun;
 struct OpenRunRequest;
 class RunRecording;
 struct SessionStep;
+struct StepAhead;
 struct StepPlan;
 class Ticket;
 
@@ -68,6 +69,7 @@ class Session::Schedule final : private Tunable {
   const TensorTable& tensors() const { return tensors_; }
   const Request& request() const { return request_; }
   Status note(const StepNote& figures);
+  Status expect(const StepRequest& request);
   void record(const WorkSpan& span);
   void count(std::string_view name, double value);
 
@@ -94,6 +96,8 @@ class Session::Schedule final : private Tunable {
   Status check_sent(const Note& note) const;
   runtime::Task<Status> at_sent(const Note& note);
   runtime::Operation copy_gradient(const Note& note, const model::LayerGradient& into);
+  Status check_may_read(const Note& note) const;
+  Status check_rates(const StepRequest& request) const;
   Status check_step(const Note& note) const;
   void begin_step();
   runtime::Task<Status> take_gradient(Note note);
@@ -103,6 +107,7 @@ class Session::Schedule final : private Tunable {
   runtime::Task<Status> end_waits();
   StepPlan step_plan(const StepRequest& request) const;
   runtime::Task<Status> finish_step(const StepPlan& plan, GradientSummary& gradients);
+  void note_ahead(const StepPlan& plan, const GradientSummary& gradients, StepDone& done);
   Status take_step(const Note& note);
   StepReport report_of(const StepPlan& plan, const GradientSummary& gradients,
                        TimeNs sent_ns) const;
@@ -136,7 +141,7 @@ class Session::Schedule final : private Tunable {
   std::unique_ptr<NoteBox> notes_;
   std::unique_ptr<SessionStep> under_way_;
   state::TrainingPosition position_;
-  TimeNs step_end_ns_ = 0;
+  std::unique_ptr<StepAhead> ahead_;
 };
 
 }  // namespace sluice::session

@@ -19,7 +19,6 @@ namespace {
 constexpr std::array kNotInSessions = {"device",
                                        "backend",
                                        "gradient_work",
-                                       "overlap",
                                        "activations",
                                        "shard_parameters",
                                        "shard_gradients",
@@ -86,6 +85,13 @@ Status check_goes_with_session(const settings::RunConfig& config) {
     if (asked == default_value) continue;
     return make_error(ErrorCode::config, "{}={} does not go with a session; set {}={}", key, asked,
                       key, default_value);
+  }
+  if (config.offload.overlap == offload::Overlap::local) {
+    return make_error(
+        ErrorCode::config,
+        "overlap=local does not go with a session: its program clips all gradients by "
+        "one norm, and that would clip each subgroup by its own; set overlap=exact or "
+        "off");
   }
   if (config.offload.subgroup_elements % kPageElements == 0) return ok_status();
   return make_error(ErrorCode::config,

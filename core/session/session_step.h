@@ -26,7 +26,9 @@ struct SessionStep {
 
   std::vector<bool> is_sent;  // by layer
   bool has_begun = false;
-  TimeNs begin_ns = 0;  // its first gradient
+  bool has_replaced = false;  // one of the gradients
+  TimeNs before_end_ns = 0;   // when the step before it ended, and what is no step's behind that
+  TimeNs begin_ns = 0;        // its first gradient
   runtime::TaskGroup gradients;
   runtime::TaskGroup waits;
   // Parameters on the drives come in the order of layers: the one that comes next; none: nothing

@@ -50,7 +50,8 @@ class SimulatedUpdate {
 
   // As Session::Schedule takes one; gradients come as backward makes them, the last layer's first.
   runtime::Task<Status> take_step() {
-    offload().begin_step(static_cast<std::int32_t>(step_.position.step), 1);
+    offload().begin_step(static_cast<std::int32_t>(step_.position.step), 1,
+                         update_ahead(step_, plan_.options.overlap, 1));
     offload::StepGradients& gradients = offload().gradients();
     for (std::int32_t index = plan_.layout.layer_count(); index-- > 0;) {
       Result<runtime::Pool::Lease> lease = co_await gradients.acquire(LayerId{index});

@@ -340,7 +340,7 @@ TEST_CASE("another set of tensors, and settings that a session lacks, are refuse
   CHECK_THAT(Session::open(other).error().message(), Catch::Contains("was begun with tensors="));
   const TestFolder empty;
   for (const char* setting :
-       {"overlap=exact", "buffer=3", "subgroup_elements=5000", "device=soft", "backend=xrt",
+       {"overlap=local", "buffer=3", "subgroup_elements=5000", "device=soft", "backend=xrt",
         "replan=true", "shard_state=2x1", "optimizer_state=moments", "batch=4", "mask_share=0.2",
         "sample_tokens=5", "validation_every=3"}) {
     INFO(setting);
