@@ -183,18 +183,27 @@ class OpenSession {
     value_or_raise(session_->read(tensor, values));
   }
 
-  std::tuple<std::int64_t, double, bool> take_step(const std::vector<PythonRates>& rates,
-                                                   double loss, double gradient_factor,
-                                                   std::int64_t tokens) {
+  void expect_step(const std::vector<PythonRates>& rates, double gradient_factor) {
     check_process();
-    session::StepRequest request{.gradient_factor = gradient_factor, .loss = loss};
+    session::StepRequest request = request_of(rates);
+    request.gradient_factor = gradient_factor;
+    const nb::gil_scoped_release others_run;
+    value_or_raise(session::expect_step(*session_, request));
+  }
+
+  // With how many subgroups were updated ahead, and how many of them again.
+  std::tuple<std::int64_t, double, bool, int, int> take_step(const std::vector<PythonRates>& rates,
+                                                             double loss, double gradient_factor,
+                                                             std::int64_t tokens) {
+    check_process();
+    session::StepRequest request = request_of(rates);
+    request.gradient_factor = gradient_factor;
+    request.loss = loss;
     request.tokens = tokens;
     request.awaits_note = std::isnan(loss);
-    for (const PythonRates& group : rates) request.groups.push_back(rates_of(group));
-    if (!rates.empty()) request.lr = request.groups.front().lr;
     const nb::gil_scoped_release others_run;
     const StepDone done = value_or_raise(session_->take_step(request));
-    return {done.step, done.grad_norm, done.is_stopping};
+    return {done.step, done.grad_norm, done.is_stopping, done.ahead_count, done.refuted_count};
   }
 
   // The session's own memory, once the last step is in it. `owner`: this object's, for as long as
@@ -346,6 +355,13 @@ class OpenSession {
   }
 
  private:
+  static session::StepRequest request_of(const std::vector<PythonRates>& rates) {
+    session::StepRequest request;
+    for (const PythonRates& group : rates) request.groups.push_back(rates_of(group));
+    if (!rates.empty()) request.lr = request.groups.front().lr;
+    return request;
+  }
+
   // Those that an optimizer has; another name is a mistake of the package's.
   static GroupRates rates_of(const PythonRates& named) {
     GroupRates rates;
@@ -454,6 +470,7 @@ NB_MODULE(_core, module) {
       .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())
       .def("replace", &OpenSession::replace, nb::arg("tensor"), nb::arg("values").noconvert())
       .def("read", &OpenSession::read, nb::arg("tensor"), nb::arg("into").noconvert())
+      .def("expect_step", &OpenSession::expect_step, nb::arg("rates"), nb::arg("gradient_factor"))
       .def("take_step", &OpenSession::take_step, nb::arg("rates"), nb::arg("loss"),
            nb::arg("gradient_factor"), nb::arg("tokens"))
       .def("note", &OpenSession::note, nb::arg("loss"), nb::arg("tokens"))

@@ -66,6 +66,8 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         checked_mode(checkpoint, keep_checkpoints)
         self._keeps = (checkpoint, keep_checkpoints)
         self._grad_norm = math.nan  # of the last step, before its rates
+        self._factor = 1.0  # of the last step, on its gradients
+        self._ahead = (0, 0)  # of it: subgroups that were updated during backward, and again
         self._recording = Recording(weakref.WeakMethod(self._parameter_ids))
         self.is_stopping = False  # somebody has asked the run to stop (`sluice stop`)
         self._ranks = ranks_now()
@@ -95,8 +97,13 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         return self._session.step if self._session is not None else self._closed_at or 0
 
     def figures(self):
-        """Of the last step, for a log: its number in the state, and the norm of what was sent."""
-        return {"step": self.steps_done, "grad_norm": self._grad_norm}
+        """Of the last step, for a log: its number in the state, and the norm of what was sent. With
+        overlap="exact" also how many subgroups of the state were updated during backward, and how
+        many of them once more."""
+        found = {"step": self.steps_done, "grad_norm": self._grad_norm}
+        if self._settings.get("overlap") == "exact":
+            found |= dict(zip(("updated_ahead", "updated_again"), self._ahead))
+        return found
 
     def watch(self, model, modules=None):
         """For the record: forward and backward of this model, which is found without it where the
@@ -287,8 +294,22 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
 
     def _begin_step(self):
         """Before the first gradient of a step is sent."""
-        if not self._stream.has_begun():
-            self._checkpoints.keep_noted()
+        if self._stream.has_begun():
+            return
+        self._checkpoints.keep_noted()
+        for number, tensor in enumerate(self._tensors):
+            tensor.compare(lambda number=number: self._values(number))
+        if self._has_good_rates():
+            self._session.expect_step(self._rates(), self._factor)
+
+    def _has_good_rates(self):
+        """Where it has not, step() says so."""
+        try:
+            for group in self.param_groups:
+                check_rates(group, "")
+        except Error:
+            return False
+        return True
 
     def _let_go(self):
         """Of the session, which is no longer this one's."""
@@ -328,13 +349,15 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         def taken():
             self._begin_step()
             self._stream.send_rest()
-            _, norm, is_stopping = self._session.take_step(
-                self._rates(), figures.loss(loss), self._stream.factor(), figures.tokens())
-            return norm, is_stopping, self._id_for_others()
+            self._factor = self._stream.factor()
+            _, norm, is_stopping, *ahead = self._session.take_step(
+                self._rates(), figures.loss(loss), self._factor, figures.tokens())
+            return norm, is_stopping, self._id_for_others(), ahead
         found = self._ranks.agreed(taken)
-        self._grad_norm = math.hypot(*(norm for norm, _, _ in found))
-        self.is_stopping = any(is_stopping for _, is_stopping, _ in found)
-        self._ids = [name for _, _, name in found]
+        self._grad_norm = math.hypot(*(norm for norm, _, _, _ in found))
+        self.is_stopping = any(is_stopping for _, is_stopping, _, _ in found)
+        self._ids = [name for _, _, name, _ in found]
+        self._ahead = tuple(map(sum, zip(*(ahead for _, _, _, ahead in found))))
         self._stream.taken(self._session.step)
         self._take_parameters()
         self._recording.step_ends()

@@ -22,6 +22,7 @@ class Trained:
         self.shape = self.local().shape
         self.dtype = parameter.dtype
         self._seen = None
+        self._differs_at = None
 
     def local(self):
         """The parameter, or the part of it that is this rank's."""
@@ -56,6 +57,7 @@ class Trained:
 
     def note_values(self):
         self._seen = self._now()
+        self._differs_at = None
 
     def check_values(self, values):
         """`values()`: those of the state. They are looked at where somebody may have changed the
@@ -66,14 +68,26 @@ class Trained:
                         f"was opened, and is {parameter.dtype} of shape {list(parameter.shape)}; "
                         "make the model first, then the optimizer")
         check_place(self.name, self.parameter)
-        if self._seen == self._now():
-            return
-        kept = values().view(self.shape).to(self.dtype).to(parameter.device)
-        if not torch.equal(parameter, kept):
+        if not self.compare(values):
             raise Error(f"{self.name} has been changed by other means than step(), and its state "
                         "on the drives has not; load or change weights before the first step of a "
                         "new state")
-        self._seen = self._now()
+
+    def compare(self, values):
+        """Whether it has the values of the state. Before the first gradient of a step, while those
+        may still be read: step() is told what was found then."""
+        now = self._now()
+        if now == self._seen:
+            return True
+        parameter = self.local()
+        is_like = parameter.device.type in DEVICES and (
+            (parameter.shape, parameter.dtype) == (self.shape, self.dtype))
+        if now == self._differs_at or not is_like or not torch.equal(
+                parameter, values().view(self.shape).to(self.dtype).to(parameter.device)):
+            self._differs_at = now
+            return False
+        self._seen = now
+        return True
 
     def check_gradient(self):
         if self.parameter.grad.layout is not torch.strided:

@@ -118,8 +118,8 @@ def what_other_settings_would_do_is_predicted(place):
                   ["host adamw", "SIMULATED: run", "combinations were simulated"], "sluice tune")
     step = sluice("simulate", "--like", place / "run/run.db", "--set", "buffers=4", "--json")
     require("forward" in json.dumps(step.done().json()), f"a step like it: {step.out}")
-    refused = sluice("tune", place / "run/run.db", "--set", "overlap=exact")
-    require_words(refused.err, ["overlap=exact does not go with a session"], "overlap=exact")
+    refused = sluice("tune", place / "run/run.db", "--set", "overlap=local")
+    require_words(refused.err, ["overlap=local does not go with a session"], "overlap=local")
 
 
 @package_test

@@ -560,7 +560,7 @@ def a_setting_that_cannot_be_is_named(place):
     for settings, words in (({"max_grad_norm": 1.0}, ["clip_grad_norm_"]),
                             ({"warmup_steps": 3}, ["scheduler"]),
                             ({"bufers": 3}, ["bufers", "buffers"]),
-                            ({"overlap": "exact"}, ["overlap=off"]),
+                            ({"overlap": "local"}, ["overlap=exact or off"]),
                             ({"batch": 3}, ["batch"]),
                             ({"lr": -1}, ["lr"]), ({"betas": (0.9, 1.0)}, ["betas"]),
                             ({"host_memory": "1MiB"}, ["host_memory"])):
