@@ -24,7 +24,8 @@
 // have been sent, beside the program's backward: the numbers are the same, to the bit. What
 // parameters() points to may change then, once the tensor's gradient has been sent, so a program
 // that computes with it in backward is through with a tensor before it sends its gradient. wait()
-// and copy_parameters() are refused from the first gradient of a step until it is taken.
+// and copy_parameters() are refused from then until the step is taken, and where the parameters lie
+// on the drives, from the first gradient of a step on.
 //
 // Thread contract: send() from any thread, wait(), the parameters, record() and count() too; all
 // else from one thread at a time. No call is made from a callback of the session.
@@ -149,7 +150,8 @@ using ParameterRoom = std::variant<std::span<float>, std::span<std::uint16_t>>;
 // other way to them: they come from the drives, and those that follow meanwhile, so the order of
 // Session::Request::groups, and that of the tensors in each, is the fast one. Any thread, one at a
 // time. Errors (ErrorCode::config): another number of elements or precision; with overlap=exact
-// where a gradient of the step to come has been sent.
+// where the tensor's gradient has been sent for the step to come, or with parameter_tier=storage
+// any.
 Status copy_parameters(Session& session, std::size_t tensor, const ParameterRoom& into);
 // overlap=exact: what take_step() will be asked for, before the first gradient of the step is sent;
 // rates and factor count. Where it is not said, they are expected to be those of the step before. A
@@ -200,8 +202,8 @@ class Session {
   std::span<const std::uint16_t> parameters(std::size_t tensor) const;
   std::span<const float> parameters_fp32(std::size_t tensor) const;
   // Until the last step's update of a tensor is among its parameters. Errors: ErrorCode::config
-  // where they lie on the drives (copy_parameters() has them), or with overlap=exact where a
-  // gradient of the step to come has been sent.
+  // where they lie on the drives (copy_parameters() has them), or with overlap=exact where its
+  // gradient has been sent for the step to come.
   Status wait(std::size_t tensor);
   // The gradient of a tensor for the step to come, which may be used again when the call returns.
   // A tensor that comes twice before a step, has another number of elements, or is frozen is an

@@ -324,16 +324,28 @@ runtime::Task<Status> Session::Schedule::at_sent(const Note& note) {
   co_return ok_status();
 }
 
-// What an update before its decision has made of them is nobody's to read.
+// What an update before its decision has made of them is nobody's to read. A subgroup is updated
+// when the gradients of all its tensors are down, so a tensor has its values until its own is sent.
+// From the drives those that follow come with it.
 Status Session::Schedule::check_may_read(const Note& note) const {
-  const bool may_change =
+  const bool is_ahead =
       under_way_->has_begun && run_->plan().options.overlap == offload::Overlap::exact;
-  if (!may_change || tensors_.layer(note.tensor) == kNoLayer) return ok_status();
-  return make_error(ErrorCode::config,
-                    "overlap=exact: gradients of step {} have been sent, and its update may have "
-                    "changed the parameters of {}; read them before the first gradient, or behind "
-                    "the step",
-                    position_.step + 1, request_.tensors[note.tensor].name);
+  if (!is_ahead || tensors_.layer(note.tensor) == kNoLayer) return ok_status();
+  const std::string& name = request_.tensors[note.tensor].name;
+  const std::int64_t step = position_.step + 1;
+  if (streams_parameters()) {
+    return make_error(ErrorCode::config,
+                      "overlap=exact, parameter_tier=storage: gradients of step {} have been sent, "
+                      "and its update may be writing parameters; read those of {} before the first "
+                      "gradient, or behind the step",
+                      step, name);
+  }
+  if (!is_sent(note.tensor)) return ok_status();
+  return make_error(
+      ErrorCode::config,
+      "overlap=exact: the gradient of {} has been sent for step {}, whose update may "
+      "have changed its parameters; read them before its gradient, or behind the step",
+      name, step);
 }
 
 Status Session::Schedule::check_rates(const StepRequest& request) const {

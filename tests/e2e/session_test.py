@@ -76,9 +76,10 @@ def a_session_is_recorded_and_stopped_as_any_run_is(place):
     program = Started(place, "stopped")
     program.wait_for_steps(5)
     # A wish that a session cannot have ends no session.
-    refused = sluice("set", place / "stopped/run.db", "overlap=exact")
-    require(refused.code != 0, f"overlap=exact was taken: {refused.out}")
-    require_words(refused.out + refused.err, ["overlap=off"], "sluice set overlap=exact")
+    refused = sluice("set", place / "stopped/run.db", "overlap=local")
+    require(refused.code != 0, f"overlap=local was taken: {refused.out}")
+    require_words(refused.out + refused.err, ["overlap=exact or off"], "sluice set overlap=local")
+    sluice("set", place / "stopped/run.db", "overlap=exact").done()
     program.wait_for_steps(program.said().count("step ") + 2)
     sluice("stop", place / "stopped/run.db").done()
     require_equal(program.process.wait(timeout=LIMIT_S), 0, f"its exit code: {program.said()}")
@@ -98,7 +99,7 @@ def a_session_is_recorded_and_stopped_as_any_run_is(place):
 
 @test
 def the_program_refuses_what_cannot_be(place):
-    for settings, words in ((["overlap=exact"], ["overlap=off"]),
+    for settings, words in ((["overlap=local"], ["overlap=exact or off"]),
                             (["bufers=3"], ["buffers"]),
                             (["subgroup_elements=0"], ["subgroup_elements"])):
         refused = run(place, "refused", 3, *settings)

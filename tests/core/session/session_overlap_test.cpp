@@ -197,26 +197,42 @@ TEST_CASE("a step as expected is updated ahead, and one that is not is updated a
   CHECK(again > 0);
 }
 
-TEST_CASE("from the first gradient of a step on that is updated ahead no parameters are read") {
+TEST_CASE("parameters are read until the gradient is sent that they may be updated by") {
   for (const char* tier : {"parameter_tier=memory", "parameter_tier=storage"}) {
+    const bool is_on_drives = std::string(tier) == "parameter_tier=storage";
     const TestFolder folder;
     Session::Request request = request_of(folder.path(), {"method=host", tier}, "exact", false);
     request.tensors.push_back({"frozen", {4}, 0, true});
     auto session = opened(request);
-    std::vector<std::uint16_t> values(3);
-    const auto copy = [&] { return copy_parameters(*session, 0, std::span(values)); };
-    CHECK(problem(copy()) == "");
-    REQUIRE(problem(session->send(4, gradient_of(4, 0))) == "");
-    CHECK_THAT(copy().error().message(), Catch::Contains("overlap=exact: gradients of step 1"));
-    CHECK(copy().error().code() == ErrorCode::config);
-    std::vector<std::uint16_t> frozen(4);
-    CHECK(problem(copy_parameters(*session, 5, std::span(frozen))) == "");
-    CHECK_THAT(expect_step(*session, {}).error().message(), Catch::Contains("before the first"));
-    for (std::size_t tensor = 0; tensor < 4; ++tensor) {
-      REQUIRE(problem(session->send(tensor, gradient_of(tensor, 0))) == "");
+    std::vector<std::vector<std::uint16_t>> values;
+    for (const session::Tensor& tensor : request.tensors) {
+      values.emplace_back(static_cast<std::size_t>(session::element_count(tensor)));
     }
+    const auto copy = [&](std::size_t tensor) {
+      return copy_parameters(*session, tensor, std::span(values[tensor]));
+    };
+    for (std::size_t tensor = 0; tensor < 6; ++tensor) REQUIRE(problem(copy(tensor)) == "");
+    const auto before = values;
+    for (std::size_t tensor = 5; tensor-- > 0;) {
+      REQUIRE(problem(session->send(tensor, gradient_of(tensor, 0))) == "");
+      CHECK(copy(tensor).error().code() == ErrorCode::config);
+      CHECK_THAT(copy(tensor).error().message(), Catch::Contains("overlap=exact"));
+      for (std::size_t other = 0; other < tensor; ++other) {
+        if (is_on_drives) {
+          CHECK_THAT(copy(other).error().message(), Catch::Contains("before the first gradient"));
+        } else {
+          CHECK(problem(copy(other)) == "");
+          CHECK(values[other] == before[other]);
+        }
+      }
+      CHECK(problem(copy(5)) == "");  // frozen
+    }
+    CHECK_THAT(expect_step(*session, {}).error().message(), Catch::Contains("before the first"));
     REQUIRE(problem(session->take_step({.lr = 0.01})) == "");
-    CHECK(problem(copy()) == "");
+    for (std::size_t tensor = 0; tensor < 5; ++tensor) {
+      CHECK(problem(copy(tensor)) == "");
+      CHECK(values[tensor] != before[tensor]);
+    }
     CHECK_THAT(expect_step(*session, {.groups = {{}, {}}}).error().message(),
                Catch::Contains("rates of 2 groups"));
   }
