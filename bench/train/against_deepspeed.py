@@ -25,7 +25,9 @@ from bench_run import ROOT, sh
 
 OURS = {
     "sluice": {},
-    "sluice, gradients in memory": {"gradient_tier": "memory"},
+    "sluice, ahead": {"overlap": "exact", "buffers": 8},
+    "sluice, ahead, gradients in memory": {"overlap": "exact", "buffers": 8,
+                                           "gradient_tier": "memory"},
     "sluice, a cache": {"gradient_tier": "memory", "state_cache": "900MB", "commit_every": 10},
 }
 
