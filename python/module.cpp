@@ -124,11 +124,11 @@ void give_freed_memory_back() {
 class OpenSession {
  public:
   // `arrays`: of the optimizer's state behind the master weights, each with the first values of
-  // every tensor, after `updates`; empty: zeros.
+  // every tensor, after `updates`, and `steps` of another state; empty: zeros.
   OpenSession(const std::string& folder, const std::vector<PythonTensor>& tensors,
               std::size_t groups, const std::vector<std::string>& settings,
               const std::vector<std::vector<Values>>& arrays, std::int64_t updates,
-              const std::optional<PythonStep>& from, bool begins_anew)
+              const std::optional<PythonStep>& from, bool begins_anew, std::int64_t steps)
       : has_16_bits_(has_16_bit_parameters(settings)) {
     Session::Request request;
     request.folder = folder;
@@ -148,8 +148,9 @@ class OpenSession {
                                         std::span<float> out) {
         widen(arrays[array - 1][tensor], first, out);
       };
-      request.initial_updates = updates;
     }
+    request.initial_updates = updates;
+    request.initial_step = steps;
     const nb::gil_scoped_release others_run;
     session_ = value_or_raise(Session::open(request));
   }
@@ -462,9 +463,10 @@ NB_MODULE(_core, module) {
       .def(nb::init<const std::string&, const std::vector<sluice::python::PythonTensor>&,
                     std::size_t, const std::vector<std::string>&,
                     const std::vector<std::vector<sluice::python::Values>>&, std::int64_t,
-                    const std::optional<sluice::python::PythonStep>&, bool>(),
+                    const std::optional<sluice::python::PythonStep>&, bool, std::int64_t>(),
            nb::arg("folder"), nb::arg("tensors"), nb::arg("groups"), nb::arg("settings"),
-           nb::arg("arrays"), nb::arg("updates"), nb::arg("origin"), nb::arg("begins_anew"))
+           nb::arg("arrays"), nb::arg("updates"), nb::arg("origin"), nb::arg("begins_anew"),
+           nb::arg("steps") = 0)
       .def_prop_ro("step", &OpenSession::step)
       .def_prop_ro("planned_memory_bytes", &OpenSession::planned_memory_bytes)
       .def("send", &OpenSession::send, nb::arg("tensor"), nb::arg("values").noconvert())

@@ -177,6 +177,8 @@ class Session {
         initial_array = {};
     // Updates that these arrays have seen: the first step of a new state is the one behind them.
     std::int64_t initial_updates = 0;
+    // Steps that a new state has behind it already, in another one.
+    std::int64_t initial_step = 0;
     // "key=value" (docs/settings.md), with `platform` among them.
     std::vector<std::string> settings = {};
     // The state goes back to this step, which is kept, or the last one; what was committed after it

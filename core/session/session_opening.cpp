@@ -31,6 +31,7 @@ Status Session::Schedule::open_all() {
   } else {
     state::TrainingPosition position;
     position.seed = static_cast<std::uint64_t>(run_->plan().config.schedule.seed);
+    position.step = request_.initial_step;
     position.optimizer_step = request_.initial_updates;
     const offload::FillInitial fill = [this](std::int32_t variable, std::int64_t first,
                                              std::span<float> out) {

@@ -9,6 +9,14 @@ from sluice._error import Error
 PLAIN_DRIVES = pathlib.Path(__file__).with_name("plain_drives.toml")
 PLAIN_DRIVES_MOST = 64
 
+LOG = pathlib.Path("state/commit.slc")  # in a run's folder
+
+
+def state_id_in(run):
+    """The random number that all files of a state have (docs/state_format.md), as text."""
+    with (run / LOG).open("rb") as log:
+        return log.read(32)[16:].hex()
+
 
 class Folders:
     """`run` has the database, the control socket and the state; its first drive is the one that it
@@ -22,20 +30,15 @@ class Folders:
         if len(set(self.places)) != len(self.places):
             raise Error(f"state={list(map(str, places))}: a folder comes twice; each drive has its "
                         "own")
+        self.given = [pathlib.Path(place).absolute() for place in places]  # by the program
         self.run = self.places[0]
         self.state = self.run / "state"
 
-    @property
-    def log(self):
-        return self.state / "commit.slc"
-
     def has_state(self):
-        return self.log.exists()
+        return (self.run / LOG).exists()
 
     def state_id(self):
-        """The random number that all files of a state have (docs/state_format.md), as text."""
-        with self.log.open("rb") as log:
-            return log.read(32)[16:].hex()
+        return state_id_in(self.run)
 
     def link_drives(self):
         """Drives behind the first one are symbolic links beside it."""

@@ -8,6 +8,7 @@ import weakref
 import torch
 
 from sluice import _core
+from sluice._carried import CarriesOver, carried_reference
 from sluice._checkpoints import KEEP_BY_DEFAULT, Checkpoints, checked_mode
 from sluice._error import Error
 from sluice._folders import Folders
@@ -28,7 +29,7 @@ def say(text):
     print(f"sluice: {text}", file=sys.stderr, flush=True)
 
 
-class OnDrives(StateCalls, torch.optim.Optimizer):
+class OnDrives(StateCalls, CarriesOver, torch.optim.Optimizer):
     """An optimizer of torch's with its state in `state`: a folder, or one for each drive.
     `platform`: a platform file of the machine; without it the folders are plain drives, and the
     processor updates. `gradients`: "offload" (they leave memory during backward, and a handle
@@ -81,7 +82,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         super().__init__(params, defaults)
         self._refer(self._reference())
         # A new state begins with the parameters as they are at the first gradient.
-        found = self._ranks.agreed(self._goes_on)
+        found = [] if self._carries_over() else self._ranks.agreed(self._goes_on)
         if any(found) and not all(found):
             raise Error(f"rank {found.index(False)} has no state, and others have; give it back "
                         f"its folder, or begin anew (fresh=True)")
@@ -251,7 +252,10 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
     def _wanted_step(self, saved):
         """((step, version), whether that is the last one) that a state dict means, on this rank."""
         found = self._reference()
-        saved = self._ranks.own_reference(saved)
+        if self._ranks.count != len(saved["ranks"]) and saved["step"] > 0:
+            saved = carried_reference(self._folders, self._ranks, saved)
+        else:
+            saved = self._ranks.own_reference(saved)
         if check_reference(saved, found):
             return (found["step"], found["version"]), True
         return kept_id(saved, self._session.kept(), found), False
@@ -372,7 +376,7 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         if min(steps) < max(steps):  # some were killed before they had committed the last one
             self._ranks.agreed(lambda: self._step_back(min(steps)))
         self._ids = self._ranks.agreed(self._id_for_others)
-        self._tell(goes_on)
+        self._tell(goes_on or self.steps_done > 0)
         if goes_on:
             with torch.no_grad():
                 self._take_parameters()
@@ -391,7 +395,8 @@ class OnDrives(StateCalls, torch.optim.Optimizer):
         self._session = _core.Session(str(self._folders.run), values, len(self.param_groups),
                                       self._session_settings(self._all),
                                       begun.arrays if begun else [],
-                                      begun.updates if begun else 0, kept, self._begins_anew)
+                                      begun.updates if begun else 0, kept, self._begins_anew,
+                                      begun.steps if begun else 0)
         self._begins_anew = False
         self._stream = Stream(self._session, self._tensors, self._recording)
         self._recording.opened(self._session)

@@ -21,7 +21,7 @@ class Alone:
     count = 1
 
     def place(self, folder):
-        return own_folder(pathlib.Path(folder), "state")
+        return pathlib.Path(folder)
 
     def owners(self, tensors):
         return [0] * len(tensors)
@@ -33,12 +33,13 @@ class Alone:
         pass
 
     def own_reference(self, saved):
-        if len(saved["ranks"]) > 1:
-            raise Error(f"the state dict is of {len(saved['ranks'])} ranks, and there is one now")
         return saved
 
     def agreed(self, action):
         return [action()]
+
+    def agreed_here(self, action):
+        return action()
 
     def share(self, tensors, owners):
         pass
@@ -58,8 +59,7 @@ class Ranks:
 
     def place(self, folder):
         """Of this rank's share, in a folder that all may name."""
-        name = f"rank-{self.rank}-of-{self.count}"
-        return own_folder(pathlib.Path(folder) / name, f"rank-*-of-{self.count}")
+        return pathlib.Path(folder) / f"rank-{self.rank}-of-{self.count}"
 
     def owners(self, tensors):
         """Of each tensor its rank: the largest first, each to the one that has least. The same on
@@ -85,10 +85,13 @@ class Ranks:
         """A state dict may be that of another rank: Trainer saves the first one's."""
         if saved["step"] == 0:
             return saved
-        if len(saved["ranks"]) != self.count:
-            raise Error(f"the state dict is of {len(saved['ranks'])} ranks, and there are "
-                        f"{self.count} now")
         return saved | saved["ranks"][self.rank]
+
+    def agreed_here(self, action):
+        """As agreed(), of what is this rank's alone."""
+        found = []
+        self.agreed(lambda: found.append(action()))
+        return found[0]
 
     def agreed(self, action):
         """What `action` gives on every rank, in their order. A rank that fails ends the call of
@@ -146,16 +149,6 @@ def own_tensors(ranks, tensors):
     if tensors and not found:
         raise Error("no part of what is trained is this rank's; start fewer ranks")
     return found
-
-
-def own_folder(folder, pattern):
-    """A state of other ranks would be passed over, and a new one begun beside it."""
-    shared = folder.parent if folder.name.startswith("rank-") else folder
-    others = {*shared.glob("rank-*-of-*"), *shared.glob("state")} - {*shared.glob(pattern)}
-    for other in sorted(others):
-        raise Error(f"{other} is the state of another number of ranks; start as many as there "
-                    "were, or give another folder")
-    return folder
 
 
 def check_reduced(marks):

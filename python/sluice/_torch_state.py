@@ -95,12 +95,14 @@ def file_entries(source):
 
 class Begun:
     """What a new state begins with: its arrays behind the master weights, each with a value of
-    every tensor, the master weights, and the updates that they have seen."""
+    every tensor, the master weights, the updates that they have seen, and the steps of another
+    state that were those."""
 
-    def __init__(self, arrays, masters, updates):
+    def __init__(self, arrays, masters, updates, steps=0):
         self.arrays = arrays
         self.masters = masters  # by the tensor's number; else the parameter
         self.updates = updates
+        self.steps = steps
 
 
 def begun_by(saved, tensors, groups, names, rule):

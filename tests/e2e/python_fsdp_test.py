@@ -186,4 +186,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 4 and sys.argv[1] == "rank":
         a_rank(pathlib.Path(sys.argv[2]), sys.argv[3])
     else:
-        main()
+        sys.exit(main())

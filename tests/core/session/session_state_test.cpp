@@ -109,9 +109,11 @@ TEST_CASE("a state that is read and given to a new session goes on to the bit") 
       copy_part(arrays[array][tensor], first, out);
     };
     request.initial_updates = 3;
+    request.initial_step = 3;
     auto carried = opened(request);
     take_steps_of(*carried, 3, 5);
     CHECK(SessionState(*carried).updates_done().value() == 5);
+    CHECK(carried->step() == 5);
     CHECK(digest_of(*carried) == digest_of(*session));
   }
 }
