@@ -241,13 +241,13 @@ def a_distributed_checkpoint_has_the_reference(place):
     require_equal((optimizer.steps_done, (place / "run").exists()), (0, False), "before any step")
     train(model, optimizer, 3)
     saved = dict(zip(("model", "optimizer"), of_model.get_state_dict(model, optimizer)))
-    checkpoint.save(saved, checkpoint_id=place / "checkpoint", no_dist=True)
+    checkpoint.save(saved, checkpoint_id=place / "checkpoint")
     at_save, wanted = optimizer.digest(), weights(model)
     train(model, optimizer, 5, begin=3)
     digests, after = optimizer.digest(), weights(model)
     for _ in range(2):
         saved = dict(zip(("model", "optimizer"), of_model.get_state_dict(model, optimizer)))
-        checkpoint.load(saved, checkpoint_id=place / "checkpoint", no_dist=True)
+        checkpoint.load(saved, checkpoint_id=place / "checkpoint")
         of_model.set_state_dict(model, optimizer, model_state_dict=saved["model"],
                                 optim_state_dict=saved["optimizer"])
         require_equal((optimizer.steps_done, optimizer.digest()), (3, at_save), "gone back")
