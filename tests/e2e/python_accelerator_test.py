@@ -9,7 +9,7 @@ import math
 import sys
 
 from python_package import (loss_of, make_model, on_drives, package, package_test, refusal,
-                            require_same, torch, weights)
+                            require_same, torch, weights, with_gradients)
 from sluice_run import Skip, main, require, require_equal, require_words
 
 STEPS = 6
@@ -94,12 +94,6 @@ def what_is_on_its_way_is_bounded(place):
             optimizer.step()
             require_equal((len(coming._coming), coming._bytes), (0, 0), "left behind the step")
             optimizer.close()
-
-
-def with_gradients(model):
-    model.zero_grad()
-    loss_of(model, 1).backward()
-    return model
 
 
 @package_test

@@ -11,7 +11,7 @@ import sys
 
 import python_ranks
 from python_package import on_drives, package_test, require_close, require_same, torch
-from python_ranks import ended
+from python_ranks import ended, require_losses
 from sluice_run import Skip, main, require, require_equal, require_words
 
 RANKS = 2
@@ -141,8 +141,8 @@ def require_goes_on(found, wanted, first):
 def parts_learn_what_torchs_optimizer_learns(place):
     wanted = run_of(place / "torch", "torch")
     found = run_of(place / "sluice", "saves")
+    require_losses(found, wanted)
     for rank in range(RANKS):
-        require_close(found[rank]["losses"], wanted[rank]["losses"], f"losses of rank {rank}")
         require_close(found[rank]["norms"], wanted[rank]["norms"], "torch's norms")
         norm = wanted[rank]["norms"][-1]
         require_close([found[rank]["norm"]], [norm * min(1, 0.5 / (norm + 1e-6))],
@@ -170,9 +170,7 @@ def ranks_that_are_killed_go_on_to_the_bit(place):
 @fsdp_test
 def whole_parameters_beside_parts_have_an_owner(place):
     wanted = run_of(place / "torch", "torch_mixed")
-    found = run_of(place / "sluice", "mixed")
-    for rank in range(RANKS):
-        require_close(found[rank]["losses"], wanted[rank]["losses"], f"losses of rank {rank}")
+    require_losses(run_of(place / "sluice", "mixed"), wanted)
 
 
 def require_refused(place, how, words):

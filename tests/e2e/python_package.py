@@ -89,6 +89,12 @@ def loss_of(model, number, device="cpu"):
     return functional.mse_loss(model.last(functional.gelu(model.again(kept))), y)
 
 
+def with_gradients(model):
+    model.zero_grad()
+    loss_of(model, 0).backward()
+    return model
+
+
 def train(model, optimizer, steps, begin=0, scheduler=None):
     losses = []
     for number in range(begin, steps):

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 
-from python_package import torch
+from python_package import require_close, torch
 from sluice_run import LIMIT_S, require_equal
 
 
@@ -34,3 +34,8 @@ def run_of(program, place, how, count):
     said = ended(started(program, place, how, count))
     require_equal([code for _, code in said], [0] * count, f"{how}: {said}")
     return [torch.load(place / f"{how}-{rank}.pt", weights_only=True) for rank in range(count)]
+
+
+def require_losses(found, wanted):
+    for rank, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        require_close(one["losses"], other["losses"], f"losses of rank {rank}")

@@ -15,7 +15,7 @@ import types
 
 from python_package import (PACKAGE, STEPS, heard, loss_of, make_model, on_drives, package,
                             package_test, refusal, require_close, require_same, torch, train,
-                            weights)
+                            weights, with_gradients)
 from sluice_run import (LIMIT_S, ROOT, SLUICE, TESTBED, main, require, require_equal, require_words,
                         sluice, test)
 
@@ -426,12 +426,6 @@ def a_state_dict_refers_to_its_state(place):
 
 
 # It refuses by name ------------------------------------------------------------------------------
-
-
-def with_gradients(model):
-    model.zero_grad()
-    loss_of(model, 0).backward()
-    return model
 
 
 @package_test
