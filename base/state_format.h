@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace sluice {
 
@@ -24,7 +25,7 @@ enum class StateFormatKind : std::uint8_t { fp32, exact, compact };
 
 struct StateFormat {
   StateFormatKind kind = StateFormatKind::fp32;
-  std::int32_t remainder_bits = 16;  // of `low`, 16 or 8; 8 with compact alone
+  std::int64_t remainder_bits = 16;  // of `low`, 16 or 8; 8 with compact alone
 
   // The master weight is in two arrays, and its 16-bit copy is one of them.
   bool is_split() const { return kind != StateFormatKind::fp32; }
@@ -106,5 +107,12 @@ struct StoredArrays {
   }
   friend bool operator==(const StoredArrays&, const StoredArrays&) = default;
 };
+
+// Whether a state has such arrays; for what a file says.
+bool makes_sense(const StoredArrays& stored);
+// The format that has these arrays.
+StateFormat format_of(const StoredArrays& stored);
+// "fp32", "exact", "compact, with remainders of 16 bits".
+std::string format_text(const StateFormat& format);
 
 }  // namespace sluice

@@ -77,6 +77,7 @@ void print_json(state::StateStore& store, const std::vector<state::KeptCommit>& 
   json["digest"] = digest ? nlohmann::ordered_json(*digest) : nullptr;
   json["model"] = store.identity().model_name;
   json["optimizer"] = store.identity().optimizer;
+  json["state_format"] = format_text(format_of(geometry.stored()));
   json["parameters"] = geometry.parameter_count;
   json["subgroup_elements"] = geometry.subgroup_elements;
   json["subgroups"] = geometry.subgroup_count();
@@ -103,9 +104,11 @@ void print_text(state::StateStore& store, const std::vector<state::KeptCommit>& 
                 const std::optional<std::string>& digest) {
   const state::Geometry& geometry = store.layout().geometry();
   const state::TrainingPosition& position = store.committed().position;
-  print("{}: step {} committed ({} updates), {} parameters, {}\n", store.identity().model_name,
+  const StateFormat format = format_of(geometry.stored());
+  print("{}: step {} committed ({} updates), {} parameters, {}{}\n", store.identity().model_name,
         position.step, position.optimizer_step,
-        format_count(static_cast<double>(geometry.parameter_count)), store.identity().optimizer);
+        format_count(static_cast<double>(geometry.parameter_count)), store.identity().optimizer,
+        format.is_split() ? ", state " + format_text(format) : "");
   print_lines(
       "  " +
       wrapped(fmt::format("{} subgroups of {} elements; seed {}, data position {}, loss scale {:g}",

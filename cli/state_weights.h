@@ -20,6 +20,9 @@ class StateWeights {
   static Result<std::unique_ptr<StateWeights>> open(const std::string& directory);
 
   const state::StateIdentity& identity() const { return store_->identity(); }
+  std::vector<std::string> array_names() const {
+    return state::decoded_names(identity(), store_->layout().geometry().stored());
+  }
   std::int64_t step() const { return store_->committed().position.step; }
   std::int64_t optimizer_step() const { return store_->committed().position.optimizer_step; }
 

@@ -81,7 +81,17 @@ std::string TrainWords::recipe_lines() const {
 std::string TrainWords::resharded_line() const {
   const train::Resharded& resharded = run.origin().resharded;
   if (!resharded.has_changed) return "";
-  return fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
+  const StateFormat& format = config.offload.state_format;
+  const std::string converted =
+      resharded.format == format
+          ? ""
+          : fmt::format("The state was stored as {}, and is now {}; {}\n",
+                        format_text(resharded.format), format_text(format),
+                        format.kind == StateFormatKind::compact ? "its numbers are rounded"
+                                                                : "its numbers are the same");
+  if (!resharded.has_other_ranks) return converted;
+  return converted +
+         fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
                      resharded.from, run.plan().share.is_sharded() ? "in parts" : "whole",
                      rank_count, rank_count == 1 ? "rank" : "ranks");
 }

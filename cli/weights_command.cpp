@@ -190,7 +190,7 @@ class ExportCommand {
 
   weights::OptimizerArrays optimizer_arrays() const {
     const state::StateIdentity& identity = state_->identity();
-    const std::vector<std::string>& names = identity.variable_names;
+    const std::vector<std::string> names = state_->array_names();
     return {identity.optimizer,
             state_->optimizer_step(),
             {names.begin() + 1, names.end()},  // behind the master weights

@@ -85,7 +85,7 @@ struct Subgroup {
 
   csd::UpdateMemory memory() {
     csd::UpdateMemory memory;
-    for (std::size_t v = 0; v < state.size(); ++v) memory.state[v] = state[v].data();
+    for (std::size_t v = 0; v < state.size(); ++v) memory.state[v] = reinterpret_cast<std::byte*>(state[v].data());
     memory.gradient = std::as_bytes(std::span(gradient));
     memory.parameters = parameters.data();
     return memory;
@@ -112,6 +112,7 @@ void update_subgroup(const optimizer::UpdateScalars& scalars, Subgroup& subgroup
   csd::UpdateOrder order;
   order.task.scalars = scalars;
   order.task.element_count = kElements;
+  order.task.stored.count = static_cast<std::int32_t>(subgroup.state.size());
   order.task.is_sparse = !sparse.empty();
   order.check.expected = subgroup.checksums;
   csd::UpdateMemory memory = subgroup.memory();

@@ -4,17 +4,33 @@
 
 namespace sluice::compress {
 
-void sparse_update_tile(const optimizer::UpdateScalars& scalars,
-                        const optimizer::UpdateArrays& arrays, const SparseGradientView& view,
-                        const SparseTile& tile, TileBuffer& buffer) {
-  CHECK_EQ(arrays.element_count, view.element_count);
+namespace {
+
+template <typename Arrays>
+void update_tile(const optimizer::UpdateScalars& scalars, const Arrays& arrays,
+                 const SparseGradientView& view, const SparseTile& tile, TileBuffer& buffer) {
   scatter_onto_zeros(view, tile, buffer.gradient.data());
-  optimizer::UpdateArrays part =
-      optimizer::slice(arrays, tile.tile * kTileElements, view.elements_in(tile.tile));
+  Arrays part = optimizer::slice(arrays, tile.tile * kTileElements, view.elements_in(tile.tile));
   part.gradient = buffer.gradient.data();
   part.gradient_kind = optimizer::GradientKind::fp32;
   optimizer::update(scalars, part);
   clear_scattered(view, tile, buffer.gradient.data());
+}
+
+}  // namespace
+
+void sparse_update_tile(const optimizer::UpdateScalars& scalars,
+                        const optimizer::UpdateArrays& arrays, const SparseGradientView& view,
+                        const SparseTile& tile, TileBuffer& buffer) {
+  CHECK_EQ(arrays.element_count, view.element_count);
+  update_tile(scalars, arrays, view, tile, buffer);
+}
+
+void sparse_update_tile(const optimizer::UpdateScalars& scalars,
+                        const optimizer::SplitArrays& arrays, const SparseGradientView& view,
+                        const SparseTile& tile, TileBuffer& buffer) {
+  CHECK_EQ(arrays.state.element_count, view.element_count);
+  update_tile(scalars, arrays, view, tile, buffer);
 }
 
 void sparse_update(const optimizer::UpdateScalars& scalars, const optimizer::UpdateArrays& arrays,

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "core/compress/sparse_gradient.h"
-#include "core/optimizer/update_rule.h"
+#include "core/optimizer/split_update.h"
 
 namespace sluice::compress {
 
@@ -23,6 +23,9 @@ struct TileBuffer {
 // One tile. `arrays` are the whole subgroup's; their gradient and its kind are not looked at.
 void sparse_update_tile(const optimizer::UpdateScalars& scalars,
                         const optimizer::UpdateArrays& arrays, const SparseGradientView& view,
+                        const SparseTile& tile, TileBuffer& buffer);
+void sparse_update_tile(const optimizer::UpdateScalars& scalars,
+                        const optimizer::SplitArrays& arrays, const SparseGradientView& view,
                         const SparseTile& tile, TileBuffer& buffer);
 
 // The tiles [first_tile, first_tile + tile_count).

@@ -25,9 +25,10 @@ struct DeviceTransfer {
 
 // The arrays of one subgroup in the device's memory.
 struct UpdateBuffers {
-  std::array<const DeviceBuffer*, optimizer::kMaxStateArrays> state{};  // as many as the rule has
+  std::array<const DeviceBuffer*, kMaxStoredArrays> state{};  // as many as the task has stored
   const DeviceBuffer* gradient = nullptr;
-  const DeviceBuffer* parameters = nullptr;  // receives the 16-bit copy; null: none is made
+  // Receives the 16-bit copy of state in fp32; null: none is made. Split state has it.
+  const DeviceBuffer* parameters = nullptr;
 };
 
 class CsdDevice : public Drive {

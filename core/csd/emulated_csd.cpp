@@ -18,13 +18,15 @@ std::byte* data_of(const DeviceRange& range) {
   return bytes.empty() ? nullptr : bytes.data() + range.offset_bytes;
 }
 
-float* floats(const DeviceBuffer* buffer) {
-  return buffer == nullptr ? nullptr : reinterpret_cast<float*>(buffer->bytes().data());
+std::byte* bytes_of(const DeviceBuffer* buffer) {
+  return buffer == nullptr ? nullptr : buffer->bytes().data();
 }
 
 UpdateMemory memory_of(const UpdateBuffers& buffers) {
   UpdateMemory memory;
-  for (std::size_t v = 0; v < buffers.state.size(); ++v) memory.state[v] = floats(buffers.state[v]);
+  for (std::size_t v = 0; v < buffers.state.size(); ++v) {
+    memory.state[v] = bytes_of(buffers.state[v]);
+  }
   memory.gradient = buffers.gradient->bytes();
   if (buffers.parameters != nullptr) {
     memory.parameters = reinterpret_cast<std::uint16_t*>(buffers.parameters->bytes().data());

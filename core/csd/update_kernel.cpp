@@ -14,18 +14,31 @@ namespace {
 // 1 MiB L2.
 constexpr std::int64_t kTileElements = 16 * 1024;
 static_assert(kTileElements == compress::kTileElements);
+static_assert(kTileElements % kBlockElements == 0);
 
-std::span<const std::byte> bytes_of(const float* values, std::int64_t first, std::int64_t count) {
-  return {reinterpret_cast<const std::byte*>(values + first), static_cast<std::size_t>(count) * 4};
+float* floats(std::byte* bytes) { return reinterpret_cast<float*>(bytes); }
+
+optimizer::UpdateArrays fp32_arrays(const UpdateTask& task, const UpdateMemory& memory) {
+  optimizer::UpdateArrays arrays{.element_count = task.element_count,
+                                 .gradient = memory.gradient.data(),
+                                 .gradient_kind = task.gradient_kind,
+                                 .parameters = memory.parameters,
+                                 .parameter_kind = task.parameter_kind};
+  for (std::size_t v = 0; v < arrays.state.size(); ++v) arrays.state[v] = floats(memory.state[v]);
+  return arrays;
 }
 
-optimizer::UpdateArrays arrays_of(const UpdateTask& task, const UpdateMemory& memory) {
-  return {.element_count = task.element_count,
-          .state = memory.state,
-          .gradient = memory.gradient.data(),
-          .gradient_kind = task.gradient_kind,
-          .parameters = memory.parameters,
-          .parameter_kind = task.parameter_kind};
+optimizer::SplitArrays split_arrays(const UpdateTask& task, const UpdateMemory& memory) {
+  optimizer::SplitArrays arrays{
+      .state = {task.stored, memory.state, task.element_count},
+      .gradient = memory.gradient.data(),
+      .gradient_kind = task.gradient_kind,
+      .rounding = task.rounding,
+      .first_flat_index = task.first_flat_index};
+  if (memory.parameters != nullptr) {
+    arrays.state.data[0] = reinterpret_cast<std::byte*>(memory.parameters);
+  }
+  return arrays;
 }
 
 Status check_gradient(const UpdateOrder& order, std::span<const std::byte> gradient) {
@@ -45,14 +58,59 @@ Result<compress::SparseGradientView> open_sparse(const UpdateOrder& order,
   return damaged_sparse_gradient(order, view.error());
 }
 
-using Checksummers = std::array<state::Checksummer, optimizer::kMaxStateArrays>;
-
-void add_tile(Checksummers& sums, const UpdateMemory& memory, std::size_t variable_count,
-              std::int64_t first, std::int64_t count) {
-  for (std::size_t v = 0; v < variable_count; ++v) {
-    sums[v].add(bytes_of(memory.state[v], first, count));
+// The stored arrays of a subgroup, tile by tile.
+class StoredTiles {
+ public:
+  StoredTiles(const UpdateOrder& order, const UpdateMemory& memory)
+      : order_(order), memory_(memory), arrays_(memory.state) {
+    const bool has_own_place = order.task.stored.is_split() && memory.parameters != nullptr;
+    if (has_own_place) arrays_[0] = reinterpret_cast<std::byte*>(memory.parameters);
   }
-}
+
+  // Around the update of a tile.
+  void before(std::int64_t first, std::int64_t count) {
+    if (order_.copy.comes_from_state) pass(first, count, memory_.state[0], arrays_[0]);
+    add(before_, first, count);
+  }
+  void after(std::int64_t first, std::int64_t count) {
+    add(after_, first, count);
+    if (order_.copy.goes_to_state) pass(first, count, arrays_[0], memory_.state[0]);
+  }
+  // After the last.
+  Status check(UpdatedChecksums& updated) const {
+    std::array<std::uint64_t, kMaxStoredArrays> found{};
+    for (std::size_t v = 0; v < array_count(); ++v) {
+      found[v] = before_[v].digest();
+      updated[v] = after_[v].digest();
+    }
+    return check_state(order_, std::span(found).first(array_count()));
+  }
+
+ private:
+  using Checksummers = std::array<state::Checksummer, kMaxStoredArrays>;
+
+  std::size_t array_count() const { return static_cast<std::size_t>(order_.task.stored.count); }
+  static std::span<std::byte> bytes_of(std::byte* array, ArrayCode code, std::int64_t first,
+                                       std::int64_t count) {
+    const std::int64_t begin = array_bytes(code, first);
+    return {array + begin, static_cast<std::size_t>(array_bytes(code, first + count) - begin)};
+  }
+  void add(Checksummers& sums, std::int64_t first, std::int64_t count) {
+    for (std::size_t v = 0; v < array_count(); ++v) {
+      sums[v].add(bytes_of(arrays_[v], order_.task.stored.codes[v], first, count));
+    }
+  }
+  void pass(std::int64_t first, std::int64_t count, std::byte* from, std::byte* to) const {
+    std::ranges::copy(bytes_of(from, ArrayCode::high, first, count),
+                      bytes_of(to, ArrayCode::high, first, count).begin());
+  }
+
+  const UpdateOrder& order_;
+  const UpdateMemory& memory_;
+  std::array<std::byte*, kMaxStoredArrays> arrays_;
+  Checksummers before_;
+  Checksummers after_;
+};
 
 // Calls `update_tile(first, count)` for each tile, with the checksums of the state before and
 // after.
@@ -60,28 +118,20 @@ template <typename UpdateTile>
 Status update_by_tiles(const UpdateOrder& order, const UpdateMemory& memory,
                        UpdatedChecksums& updated, const UpdateTile& update_tile) {
   const std::int64_t element_count = order.task.element_count;
-  const auto variable_count =
-      static_cast<std::size_t>(optimizer::rule_info(order.task.scalars).state_count());
-  Checksummers before;
-  Checksummers after;
+  StoredTiles tiles(order, memory);
   for (std::int64_t first = 0; first < element_count; first += kTileElements) {
     const std::int64_t count = std::min(kTileElements, element_count - first);
-    add_tile(before, memory, variable_count, first, count);
+    tiles.before(first, count);
     update_tile(first, count);
-    add_tile(after, memory, variable_count, first, count);
+    tiles.after(first, count);
   }
-  std::array<std::uint64_t, optimizer::kMaxStateArrays> found{};
-  for (std::size_t v = 0; v < variable_count; ++v) {
-    found[v] = before[v].digest();
-    updated[v] = after[v].digest();
-  }
-  return check_state(order, std::span(found).first(variable_count));
+  return tiles.check(updated);
 }
 
+template <typename Arrays>
 Status run_sparse_update(const UpdateOrder& order, const UpdateMemory& memory,
-                         UpdatedChecksums& updated) {
+                         const Arrays& arrays, UpdatedChecksums& updated) {
   ASSIGN_OR_RETURN(const compress::SparseGradientView view, open_sparse(order, memory.gradient));
-  const optimizer::UpdateArrays arrays = arrays_of(order.task, memory);
   compress::TileBuffer buffer;
   compress::SparseTile tile = view.tile_at(0);
   return update_by_tiles(order, memory, updated, [&](std::int64_t first, std::int64_t) {
@@ -90,19 +140,26 @@ Status run_sparse_update(const UpdateOrder& order, const UpdateMemory& memory,
   });
 }
 
-Status run_dense_update(const UpdateOrder& order, const UpdateMemory& memory,
+template <typename Arrays>
+Status run_dense_update(const UpdateOrder& order, const UpdateMemory& memory, const Arrays& arrays,
                         UpdatedChecksums& updated) {
-  const optimizer::UpdateArrays arrays = arrays_of(order.task, memory);
   return update_by_tiles(order, memory, updated, [&](std::int64_t first, std::int64_t count) {
     optimizer::update(order.task.scalars, optimizer::slice(arrays, first, count));
   });
+}
+
+template <typename Arrays>
+Status run_on(const UpdateOrder& order, const UpdateMemory& memory, const Arrays& arrays,
+              UpdatedChecksums& updated) {
+  return order.task.is_sparse ? run_sparse_update(order, memory, arrays, updated)
+                              : run_dense_update(order, memory, arrays, updated);
 }
 
 // The bytes are the 16-bit copy, or the master weights where none is made.
 void sum_parameters(const UpdateOrder& order, const UpdateMemory& memory) {
   const auto* const copy = memory.parameters != nullptr
                                ? reinterpret_cast<const std::byte*>(memory.parameters)
-                               : reinterpret_cast<const std::byte*>(memory.state[0]);
+                               : memory.state[0];
   for (ParameterStretch& stretch : order.parameters) {
     stretch.checksum = state::checksum(
         {copy + stretch.offset_bytes, static_cast<std::size_t>(stretch.size_bytes)});
@@ -123,8 +180,10 @@ runtime::Cost update_cost(const UpdateTask& task, platform::EngineId id,
 
 Status run_update(const UpdateOrder& order, const UpdateMemory& memory, UpdatedChecksums& updated) {
   RETURN_IF_ERROR(check_gradient(order, memory.gradient));
-  RETURN_IF_ERROR(order.task.is_sparse ? run_sparse_update(order, memory, updated)
-                                       : run_dense_update(order, memory, updated));
+  const UpdateTask& task = order.task;
+  RETURN_IF_ERROR(task.stored.is_split()
+                      ? run_on(order, memory, split_arrays(task, memory), updated)
+                      : run_on(order, memory, fp32_arrays(task, memory), updated));
   sum_parameters(order, memory);
   return ok_status();
 }

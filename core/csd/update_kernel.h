@@ -12,9 +12,11 @@ namespace sluice::csd {
 
 // The arrays of one subgroup in memory that the processor reaches.
 struct UpdateMemory {
-  std::array<float*, optimizer::kMaxStateArrays> state{};  // as many as the rule has; updated
+  std::array<std::byte*, kMaxStoredArrays> state{};  // as many as the task has stored; updated
   std::span<const std::byte> gradient;  // of the task's kind, or sparse and aligned to 64
-  std::uint16_t* parameters = nullptr;  // receives the 16-bit copy; null: none is made
+  // Receives the 16-bit copy of state in fp32; null: none is made. Of split state it has the copy,
+  // and the first array stands in for it only as the order's `copy` says; null: the array has it.
+  std::uint16_t* parameters = nullptr;
 };
 
 // Verifies, updates in place and checksums the new version, tile by tile so that each byte of

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/ids.h"
-#include "core/optimizer/update_rule.h"
+#include "core/optimizer/split_update.h"
 #include "storage/io/file.h"
 #include "storage/state/commit_record.h"
 
@@ -24,6 +24,9 @@ struct UpdateTask {
   bool is_sparse = false;  // the gradient is docs/sparse_gradient_format.md
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::fp32;
   Float16Kind parameter_kind = Float16Kind::bf16;  // of the copy, where one is made
+  StoredArrays stored = {};
+  CodeRounding rounding = {};           // of codes that lose something
+  std::int64_t first_flat_index = 0;    // of the subgroup in the whole model
 };
 
 // A stretch of the subgroup's gradient as it was sent down, with its checksum (XXH3-64, without
@@ -54,11 +57,19 @@ struct UpdateSource {
   std::int64_t gradient_offset_bytes = 0;
 };
 
+// Of split state whose copy of the parameters is where forward reads it: what passes between that
+// place and the first of the state's arrays.
+struct CopyPassing {
+  bool comes_from_state = false;  // the version that is updated was read into the state's array
+  bool goes_to_state = false;     // from where it is written
+};
+
 struct UpdateOrder {
   UpdateTask task;
   UpdateCheck check;
   UpdateSource source;
   std::span<ParameterStretch> parameters = {};  // where they go to a drive; else empty
+  CopyPassing copy = {};
   std::int32_t step = -1;  // that it is part of; -1: the one that the runtime is in
 };
 

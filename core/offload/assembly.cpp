@@ -26,7 +26,8 @@ struct Assembly::Parts {
         base(of_base),
         kernels(runtime, *plan.platform, plan.payload),
         format(plan.options, *plan.layout, plan.geometry),
-        cache(choose_kept(plan.options, plan.geometry, plan.device_map), plan.geometry) {}
+        cache(choose_kept(plan.options, plan.geometry, plan.device_map), plan.options,
+              plan.geometry) {}
 
   Status take_memory();
   Status make_device(DeviceId device, csd::DeviceFactory& factory);

@@ -2,7 +2,8 @@
 // internal link; the updated parameters go up over the host link: as fp32 master weights through
 // bounce buffers, narrowed on the host (wire=fp32), or as the 16-bit copy that the device made
 // (wire=native). Parameters of fp32 are the master weights, and go up to their place with either
-// wire. With parameter_tier=storage the parameters go to the drive over the internal link: the
+// wire, and so does the copy of split state (state_format), which is one of its arrays. With
+// parameter_tier=storage the parameters go to the drive over the internal link: the
 // 16-bit copy, which the device makes with either wire then, or the master weights.
 //
 // A CSD updates what is in its own memory. State that lies on another device's drive therefore
@@ -22,7 +23,7 @@
 namespace sluice::offload {
 namespace {
 
-using StateArrays = std::array<csd::DeviceBuffer, optimizer::kMaxStateArrays>;
+using StateArrays = std::array<csd::DeviceBuffer, kMaxStoredArrays>;
 
 // One subgroup's arrays; `parameters` is the 16-bit copy, with wire=native or
 // parameter_tier=storage.
@@ -34,9 +35,8 @@ struct DeviceSet {
 
 Result<StateArrays> take_state(const SetSizes& sizes, csd::DeviceMemory& memory) {
   StateArrays state;
-  for (std::int32_t v = 0; v < sizes.variable_count; ++v) {
-    ASSIGN_OR_RETURN(state[static_cast<std::size_t>(v)],
-                     memory.allocate(sizes.variable_bytes, csd::Placement::state));
+  for (std::size_t v = 0; v < state.size() && sizes.state_bytes[v] > 0; ++v) {
+    ASSIGN_OR_RETURN(state[v], memory.allocate(sizes.state_bytes[v], csd::Placement::state));
   }
   return state;
 }
@@ -69,17 +69,21 @@ class DeviceSite final : public UpdateSite {
       Status brought = co_await bring_all(transfers);
       co_return brought;
     }
-    std::array<runtime::Operation, optimizer::kMaxStateArrays> reads;
+    std::array<runtime::Operation, kMaxStoredArrays> reads;
     for (std::size_t v = 0; v < transfers.size(); ++v) {
       reads[v] = csd_.read(transfers[v].label, device_transfer(transfers[v]));
     }
-    Status status = co_await runtime::together<optimizer::kMaxStateArrays>(
+    Status status = co_await runtime::together<kMaxStoredArrays>(
         std::span(reads).first(transfers.size()));
     co_return status;
   }
 
   runtime::Operation write_state(const StateTransfer& transfer) override {
     return csd_.write(transfer.label, device_transfer(transfer));
+  }
+  runtime::Task<Status> write_copy(StateTransfer /*transfer*/) override {
+    CHECK(false);  // the copy is in the device's memory, with the rest
+    co_return ok_status();
   }
   runtime::Operation read_gradient(const csd::TransferLabel& label, std::int32_t set,
                                    std::int64_t offset_bytes, std::int64_t size_bytes) override {
@@ -144,7 +148,7 @@ class DeviceSite final : public UpdateSite {
                     transfer.set)[static_cast<std::size_t>(transfer.variable)];
   }
   csd::DeviceTransfer device_transfer(const StateTransfer& transfer) const {
-    return {transfer.offset_bytes, &array(transfer), transfer.element_count * 4};
+    return {transfer.offset_bytes, &array(transfer), transfer.size_bytes};
   }
   // The device's array that is as the parameters are.
   const csd::DeviceBuffer& parameters_of(SubgroupId subgroup, std::int32_t set) const {
@@ -171,13 +175,13 @@ class DeviceSite final : public UpdateSite {
     const csd::Drive& from = *parts_.drives[transfer.lies_on];
     csd::TransferLabel label = transfer.label;
     label.stage = stages::Stage::move_state;
-    const std::int64_t chunk = parts_.options.bounce_bytes / 4;
-    for (std::int64_t first = 0; first < transfer.element_count; first += chunk) {
-      const std::int64_t size_bytes = std::min(chunk, transfer.element_count - first) * 4;
+    const std::int64_t chunk = round_down(parts_.options.bounce_bytes, kPageBytes);
+    for (std::int64_t first = 0; first < transfer.size_bytes; first += chunk) {
+      const std::int64_t size_bytes = std::min(chunk, transfer.size_bytes - first);
       Status read =
-          co_await from.host_read(label, {transfer.offset_bytes + first * 4, bounce, size_bytes});
+          co_await from.host_read(label, {transfer.offset_bytes + first, bounce, size_bytes});
       CO_RETURN_IF_ERROR(read);
-      const csd::DeviceRange into{&array(transfer), first * 4};
+      const csd::DeviceRange into{&array(transfer), first};
       Status synced = co_await csd_.sync_to_device(label, bounce, into, size_bytes);
       CO_RETURN_IF_ERROR(synced);
     }

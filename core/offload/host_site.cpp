@@ -2,7 +2,11 @@
 // host's processor, and written back. Reading from another device's drive is the same as from the
 // own one. The kernel writes the 16-bit copy in place; with parameter_tier=storage into memory of
 // the buffer set, from where it goes to the drive. Parameters of fp32 are the master weights, and
-// are copied, or go to the drive, from the buffer set.
+// are copied, or go to the drive, from the buffer set. The copy of split state (state_format) is
+// updated where forward reads it, and is in the buffer set only when it is written or read again;
+// with parameter_tier=storage it is one variable like the others, and what goes to the drive.
+
+#include <cstring>
 
 #include "core/csd/update_kernel.h"
 #include "core/offload/buffer_pool.h"
@@ -16,7 +20,7 @@ namespace sluice::offload {
 namespace {
 
 // Without payload the buffers are empty.
-using StateArrays = std::array<io::PageAlignedBuffer, optimizer::kMaxStateArrays>;
+using StateArrays = std::array<io::PageAlignedBuffer, kMaxStoredArrays>;
 
 // One subgroup's arrays.
 struct HostSet {
@@ -25,11 +29,13 @@ struct HostSet {
   io::PageAlignedBuffer parameters;  // parameter_tier=storage
 };
 
-Result<StateArrays> take_state(const SiteParts& parts) {
+// From variable `first` on.
+Result<StateArrays> take_state(const SiteParts& parts, std::int32_t first) {
   const SetSizes& sizes = parts.memory.set_sizes();
   StateArrays state;
-  for (std::int32_t v = 0; v < sizes.variable_count; ++v) {
-    ASSIGN_OR_RETURN(state[static_cast<std::size_t>(v)], parts.memory.take(sizes.variable_bytes));
+  for (std::int32_t v = first; v < parts.geometry.variable_count; ++v) {
+    const auto at = static_cast<std::size_t>(v);
+    ASSIGN_OR_RETURN(state[at], parts.memory.take(sizes.state_bytes[at]));
   }
   return state;
 }
@@ -37,7 +43,7 @@ Result<StateArrays> take_state(const SiteParts& parts) {
 Result<HostSet> take_set(const SiteParts& parts) {
   const SetSizes& sizes = parts.memory.set_sizes();
   HostSet set;
-  ASSIGN_OR_RETURN(set.state, take_state(parts));
+  ASSIGN_OR_RETURN(set.state, take_state(parts, 0));
   if (sizes.gradient_bytes > 0) {
     ASSIGN_OR_RETURN(set.gradient, parts.memory.take(sizes.gradient_bytes));
   }
@@ -57,17 +63,33 @@ class HostSite final : public UpdateSite {
         kept_(std::move(kept)) {}
 
   runtime::Task<Status> read_state(std::span<const StateTransfer> transfers) override {
-    std::array<runtime::Operation, optimizer::kMaxStateArrays> reads;
+    std::array<runtime::Operation, kMaxStoredArrays> reads;
     for (std::size_t v = 0; v < transfers.size(); ++v) {
       const csd::Drive& from = *parts_.drives[transfers[v].lies_on];
       reads[v] = from.host_read(transfers[v].label, host_transfer(transfers[v]));
     }
-    Status status = co_await runtime::together<optimizer::kMaxStateArrays>(
+    Status status = co_await runtime::together<kMaxStoredArrays>(
         std::span(reads).first(transfers.size()));
     co_return status;
   }
   runtime::Operation write_state(const StateTransfer& transfer) override {
     return parts_.drives[transfer.lies_on]->host_write(transfer.label, host_transfer(transfer));
+  }
+  runtime::Task<Status> write_copy(StateTransfer transfer) override {
+    Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(waiting_for(
+        "a bounce buffer for the parameters' copy", device(), transfer.label.subgroup));
+    CO_RETURN_IF_ERROR(lease);
+    const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
+    const std::int64_t chunk = round_down(parts_.options.bounce_bytes, kPageBytes);
+    for (std::int64_t first = 0; first < transfer.size_bytes; first += chunk) {
+      const std::int64_t size_bytes = std::min(chunk, transfer.size_bytes - first);
+      Status copied = co_await copy_out(transfer.label, first, size_bytes, bounce);
+      CO_RETURN_IF_ERROR(copied);
+      Status written = co_await parts_.drives[transfer.lies_on]->host_write(
+          transfer.label, {transfer.offset_bytes + first, bounce, size_bytes});
+      CO_RETURN_IF_ERROR(written);
+    }
+    co_return ok_status();
   }
   runtime::Operation read_gradient(const csd::TransferLabel& label, std::int32_t set,
                                    std::int64_t offset_bytes, std::int64_t size_bytes) override {
@@ -99,7 +121,9 @@ class HostSite final : public UpdateSite {
            updated.element_count * bytes_of(parts_.options.parameter_kind)});
       co_return written;
     }
-    if (parts_.options.has_16bit_copy()) co_return ok_status();  // the kernel wrote it in place
+    const bool is_in_place =
+        parts_.options.has_16bit_copy() || parts_.options.has_copy_in_memory();
+    if (is_in_place) co_return ok_status();  // the kernel wrote it there
     Status in = co_await parameters_in(updated, set);
     co_return in;
   }
@@ -127,9 +151,31 @@ class HostSite final : public UpdateSite {
   }
 
   csd::HostTransfer host_transfer(const StateTransfer& transfer) {
-    StateArrays& state = state_at(transfer.label.subgroup, transfer.set);
-    return {transfer.offset_bytes, state[static_cast<std::size_t>(transfer.variable)].bytes(),
-            transfer.element_count * 4};
+    return {transfer.offset_bytes,
+            array_of(transfer.label.subgroup, transfer.variable, transfer.set).bytes(),
+            transfer.size_bytes};
+  }
+  // The copy that forward reads does not stay in the site's memory.
+  io::PageAlignedBuffer& array_of(SubgroupId subgroup, std::int32_t variable, std::int32_t set) {
+    const bool is_of_set = variable == 0 && parts_.options.has_copy_in_memory();
+    StateArrays& state = is_of_set ? set_at(set).state : state_at(subgroup, set);
+    return state[static_cast<std::size_t>(variable)];
+  }
+
+  runtime::Operation copy_out(const csd::TransferLabel& of, std::int64_t offset_bytes,
+                              std::int64_t size_bytes, std::span<std::byte> to) {
+    runtime::OperationLabel label;
+    label.stage = of.stage;
+    label.device = device();
+    label.subgroup = of.subgroup;
+    label.step = of.step;
+    return parts_.kernels.stage(label, size_bytes / 2, [this, of, offset_bytes, size_bytes, to] {
+      const std::int64_t first =
+          parts_.geometry.first_element(of.subgroup) * 2 + offset_bytes;
+      std::memcpy(to.data(), parts_.parameters.data() + first,
+                  static_cast<std::size_t>(size_bytes));
+      return ok_status();
+    });
   }
 
   // What goes to the drive: the kernel's copy, or the master weights.
@@ -155,15 +201,17 @@ class HostSite final : public UpdateSite {
   }
 
   csd::UpdateMemory memory_of(const csd::UpdateOrder& order, std::int32_t set) {
-    StateArrays& state = state_at(order.task.subgroup, set);
     csd::UpdateMemory memory;
-    for (std::size_t v = 0; v < state.size(); ++v) {
-      memory.state[v] = reinterpret_cast<float*>(state[v].bytes().data());
+    for (std::int32_t v = 0; v < order.task.stored.count; ++v) {
+      memory.state[static_cast<std::size_t>(v)] =
+          array_of(order.task.subgroup, v, set).bytes().data();
     }
     const bool is_in_memory = parts_.options.gradient_tier == GradientTier::memory;
     memory.gradient =
         is_in_memory ? parts_.memory.gradient(order.task.subgroup) : set_at(set).gradient.bytes();
-    if (!parts_.options.has_16bit_copy()) return memory;
+    const bool has_parameters =
+        parts_.options.has_16bit_copy() || parts_.options.has_copy_in_memory();
+    if (!has_parameters) return memory;
     if (parts_.options.streams_parameters()) {
       memory.parameters = reinterpret_cast<std::uint16_t*>(set_at(set).parameters.bytes().data());
     } else if (parts_.parameters.has_memory()) {
@@ -188,7 +236,8 @@ Result<std::unique_ptr<UpdateSite>> make_host_site(const SiteParts& parts, Devic
   }
   std::vector<StateArrays> kept;
   for (std::size_t i = 0; i < parts.cache.kept()[device].size(); ++i) {
-    ASSIGN_OR_RETURN(StateArrays state, take_state(parts));
+    ASSIGN_OR_RETURN(StateArrays state,
+                     take_state(parts, parts.options.has_copy_in_memory() ? 1 : 0));
     kept.push_back(std::move(state));
   }
   return std::unique_ptr<UpdateSite>(

@@ -7,6 +7,7 @@
 #include "core/offload/buffer_pool.h"
 #include "core/offload/host_kernels.h"
 #include "core/offload/parameter_writing.h"
+#include "core/offload/split_pieces.h"
 #include "core/offload/state_versions.h"
 #include "core/offload/step_update.h"
 #include "storage/state/checksum.h"
@@ -25,6 +26,8 @@ runtime::OperationLabel label_of(stages::Stage stage, SubgroupId subgroup) {
 }
 
 }  // namespace
+
+bool InitialState::is_split() const { return parts_.options.state_format.is_split(); }
 
 std::int64_t InitialState::chunk_elements() const {
   return written_elements(parts_.options.bounce_bytes);
@@ -68,7 +71,10 @@ runtime::Task<Status> InitialState::create_on(DeviceId device, const FillInitial
 runtime::Task<Status> InitialState::create_queued(Queue& queue, const FillInitial& fill,
                                                   StepUpdate& update) {
   while (!queue.is_empty()) {
-    Status created = co_await create_subgroup(queue.take(), fill, update);
+    const SubgroupId subgroup = queue.take();
+    Status created = is_split()
+                         ? co_await create_split(subgroup, fill, update)
+                         : co_await create_subgroup(subgroup, fill, update);
     CO_RETURN_IF_ERROR(created);
   }
   co_return ok_status();
@@ -112,13 +118,92 @@ runtime::Task<Status> InitialState::load_queued(DeviceId device, Queue& queue) {
   co_return ok_status();
 }
 
-// A bounce buffer's worth of a variable's array, from element `first` on.
+std::int64_t InitialState::offset_bytes(SubgroupId subgroup, std::int32_t variable) const {
+  return parts_.versions.offset_bytes(parts_.versions.committed(subgroup), variable,
+                                      parts_.versions.geometry().element_count(subgroup));
+}
+
+// A bounce buffer's worth of the array of an fp32 state, or of a split one's first, from element
+// `first` on.
 csd::HostTransfer InitialState::chunk(SubgroupId subgroup, std::int32_t variable,
                                       std::int64_t first, std::span<std::byte> bounce) const {
-  const std::int64_t count = parts_.versions.geometry().element_count(subgroup);
-  const std::int64_t begin_bytes =
-      parts_.versions.offset_bytes(parts_.versions.committed(subgroup), variable, count);
-  return {begin_bytes + first * 4, bounce, std::min(chunk_elements(), count - first) * 4};
+  const state::Geometry& geometry = parts_.versions.geometry();
+  const std::int64_t count = std::min(chunk_elements(), geometry.element_count(subgroup) - first);
+  return {offset_bytes(subgroup, variable) + geometry.array_bytes(variable, first), bounce,
+          geometry.array_bytes(variable, count)};
+}
+
+// All variables together, since a master weight is in more than one.
+runtime::Task<Status> InitialState::create_split(SubgroupId subgroup, const FillInitial& fill,
+                                                 StepUpdate& update) {
+  Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(
+      waiting_for("a bounce buffer for the state", kNoDevice, subgroup));
+  CO_RETURN_IF_ERROR(lease);
+  const state::Geometry& geometry = parts_.versions.geometry();
+  const std::int64_t element_count = geometry.element_count(subgroup);
+  SplitPieces pieces(geometry, parts_.bounces.bytes(*lease), parts_.options.bounce_bytes);
+  StretchSums sums(parts_.parameter_store.stretches(subgroup));
+  for (std::int64_t first = 0; first < element_count; first += pieces.element_count()) {
+    Status goes_on = unless_stopped(stops_, "writing the initial state");
+    CO_RETURN_IF_ERROR(goes_on);
+    const std::int64_t count = std::min(pieces.element_count(), element_count - first);
+    const std::int64_t local_first = geometry.first_element(subgroup) + first;
+    const runtime::Operation make = parts_.kernels.stage(
+        label_of(stages::Stage::create_state, subgroup), count,
+        [this, &fill, &pieces, &sums, local_first, count]() -> Status {
+          ASSIGN_OR_RETURN(const std::span<const std::byte> copy,
+                           pieces.make(fill, local_first, count));
+          take_copy(copy, local_first, sums);
+          return ok_status();
+        });
+    Status made = co_await make;
+    CO_RETURN_IF_ERROR(made);
+    pieces.on_made(count);
+    Status written = co_await write_pieces(subgroup, pieces, first + count == element_count);
+    CO_RETURN_IF_ERROR(written);
+  }
+  update.next_checksums[subgroup] = pieces.checksums();
+  co_return ok_status();
+}
+
+// Parameters of 16 bits, from `local_first` on, to where forward reads them or, where that is a
+// drive, into its checksums.
+void InitialState::take_copy(std::span<const std::byte> copy, std::int64_t local_first,
+                             StretchSums& sums) const {
+  if (parts_.options.streams_parameters()) {
+    sums.add(copy);
+    return;
+  }
+  const ParameterSpan place =
+      parts_.parameters.subspan(local_first, static_cast<std::int64_t>(copy.size()) / 2);
+  std::memcpy(place.data(), copy.data(), copy.size());
+}
+
+runtime::Task<Status> InitialState::write_pieces(SubgroupId subgroup, SplitPieces& pieces,
+                                                 bool is_last) {
+  const csd::Drive& drive = *parts_.drives[parts_.versions.committed(subgroup).device];
+  for (std::int32_t v = 0; v < parts_.versions.geometry().variable_count; ++v) {
+    const csd::HostTransfer in_array = pieces.pages(v, is_last);
+    if (in_array.size_bytes == 0) continue;
+    csd::HostTransfer transfer = in_array;
+    transfer.offset_bytes += offset_bytes(subgroup, v);
+    Status written = co_await drive.host_write({stages::Stage::create_state, subgroup}, transfer);
+    CO_RETURN_IF_ERROR(written);
+    if (v == 0 && parts_.options.streams_parameters()) {
+      Status kept = co_await write_copy(subgroup, in_array);
+      CO_RETURN_IF_ERROR(kept);
+    }
+    pieces.on_written(v, in_array);
+  }
+  co_return ok_status();
+}
+
+// To the drive that layers' parameters are read from; the offset is that in the copy.
+runtime::Operation InitialState::write_copy(SubgroupId subgroup,
+                                            csd::HostTransfer transfer) const {
+  transfer.offset_bytes += parts_.parameter_store.offset_bytes(subgroup);
+  return parts_.drives[parts_.versions.device_of(subgroup)]->host_write(
+      {stages::Stage::parameter_write, subgroup}, transfer);
 }
 
 runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const FillInitial& fill,
@@ -185,21 +270,30 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
     const csd::HostTransfer transfer = chunk(subgroup, 0, first, bounce);
     Status read = co_await drive.host_read({stages::Stage::load_state, subgroup}, transfer);
     CO_RETURN_IF_ERROR(read);
-    const std::int64_t count = transfer.size_bytes / 4;
+    const std::int64_t count = std::min(chunk_elements(), geometry.element_count(subgroup) - first);
     const std::int64_t flat_first = geometry.first_element(subgroup) + first;
     const runtime::Operation take = parts_.kernels.stage(
         label_of(stages::Stage::load_state, subgroup), count,
-        [this, &checksummer, bounce, flat_first, count, is_in_memory] {
-          const std::span<const float> values = floats_of(bounce, count);
-          checksummer.add(std::as_bytes(values));
-          if (is_in_memory) {
-            optimizer::put_parameters(values.data(), parts_.parameters.subspan(flat_first, count));
+        [this, &checksummer, &sums, transfer, flat_first, count, is_in_memory] {
+          const std::span<std::byte> bytes =
+              transfer.bytes.first(static_cast<std::size_t>(transfer.size_bytes));
+          checksummer.add(bytes);
+          if (is_split()) {
+            take_copy(bytes, flat_first, sums);
+          } else if (is_in_memory) {
+            optimizer::put_parameters(floats_of(bytes, count).data(),
+                                      parts_.parameters.subspan(flat_first, count));
           }
           return ok_status();
         });
     Status taken = co_await take;
     CO_RETURN_IF_ERROR(taken);
     if (is_in_memory) continue;
+    if (is_split()) {
+      Status kept = co_await write_copy(subgroup, {first * 2, bounce, transfer.size_bytes});
+      CO_RETURN_IF_ERROR(kept);
+      continue;
+    }
     Status kept = co_await keep_parameters(subgroup, first, count, bounce, sums);
     CO_RETURN_IF_ERROR(kept);
   }
@@ -207,9 +301,10 @@ runtime::Task<Status> InitialState::load_subgroup(SubgroupId subgroup) {
   const bool has_payload = parts_.parameters.has_memory();
   if (!has_payload || checksummer.digest() == committed.checksums[0]) co_return ok_status();
   co_return make_error(ErrorCode::corrupt,
-                       "{}: master_weights of subgroup {} at offset {} are not what was "
-                       "committed; `sluice state DIR --verify` lists all damage",
-                       drive.files().find(stages::DriveFile::state)->path(), index_of(subgroup),
+                       "{}: {} of subgroup {} at offset {} are not what was committed; "
+                       "`sluice state DIR --verify` lists all damage",
+                       drive.files().find(stages::DriveFile::state)->path(),
+                       is_split() ? "parameters" : "master_weights", index_of(subgroup),
                        chunk(subgroup, 0, 0, bounce).offset_bytes);
 }
 

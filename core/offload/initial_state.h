@@ -13,6 +13,7 @@
 
 namespace sluice::offload {
 
+class SplitPieces;
 class StateVersions;
 struct StepUpdate;
 class StretchSums;
@@ -57,6 +58,9 @@ class InitialState {
   runtime::Task<Status> create_queued(Queue& queue, const FillInitial& fill, StepUpdate& update);
   runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill,
                                         StepUpdate& update);
+  runtime::Task<Status> create_split(SubgroupId subgroup, const FillInitial& fill,
+                                     StepUpdate& update);
+  runtime::Task<Status> write_pieces(SubgroupId subgroup, SplitPieces& pieces, bool is_last);
   runtime::Task<Status> load_of(DeviceId device, const std::vector<SubgroupId>& subgroups,
                                 int at_once);
   runtime::Task<Status> load_queued(DeviceId device, Queue& queue);
@@ -65,7 +69,12 @@ class InitialState {
                           std::span<std::byte> bounce) const;
   runtime::Task<Status> keep_parameters(SubgroupId subgroup, std::int64_t first, std::int64_t count,
                                         std::span<std::byte> bounce, StretchSums& sums);
+  void take_copy(std::span<const std::byte> copy, std::int64_t local_first,
+                 StretchSums& sums) const;
+  runtime::Operation write_copy(SubgroupId subgroup, csd::HostTransfer transfer) const;
+  std::int64_t offset_bytes(SubgroupId subgroup, std::int32_t variable) const;
   std::int64_t chunk_elements() const;
+  bool is_split() const;
 
   Parts parts_;
   Stops stops_;

@@ -201,6 +201,7 @@ runtime::Task<Status> Offload::skip(StepUpdate& update) {
   }
   Status restored = co_await rooms_->initial_state.load(refuted);
   CO_RETURN_IF_ERROR(restored);
+  for (const SubgroupId subgroup : refuted) parts_.cache.on_loaded(subgroup);
   Status taken_back = co_await rooms_->gradients.take_back();
   co_return taken_back;
 }
@@ -234,8 +235,8 @@ runtime::Task<Status> Offload::close_step(const state::TrainingPosition& positio
 // Newest versions that are in memory alone go to the drives first.
 runtime::Task<Status> Offload::make_durable(std::int32_t step) {
   runtime::TaskGroup devices(parts_.runtime);
-  for (const std::vector<SubgroupId>& kept : parts_.cache.kept()) {
-    if (!kept.empty()) devices.spawn(rooms_->subgroups.write_unwritten(kept, step));
+  for (const std::vector<SubgroupId>& of_device : rooms_->subgroups_of) {
+    devices.spawn(rooms_->subgroups.write_unwritten(of_device, step));
   }
   Status written = co_await devices.join();
   CO_RETURN_IF_ERROR(written);

@@ -11,16 +11,20 @@ namespace {
 
 SetSizes sizes_of_set(const OffloadOptions& options, const state::Geometry& geometry,
                       const GradientFormat& format) {
-  CHECK_LE(geometry.variable_count, optimizer::kMaxStateArrays);
   const std::int64_t elements = std::min(geometry.subgroup_elements, geometry.parameter_count);
   const bool has_copy =
       options.has_16bit_copy() && (options.streams_parameters() ||
                                    (options.method == Method::csd && options.wire == Wire::native));
-  return {geometry.variable_count, round_up(elements * 4, kPageBytes),
-          options.gradient_tier == GradientTier::memory
-              ? 0
-              : round_up(format.largest_bytes(), kPageBytes),
-          has_copy ? round_up(elements * 2, kPageBytes) : 0};
+  SetSizes sizes;
+  for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
+    sizes.state_bytes[static_cast<std::size_t>(v)] =
+        round_up(geometry.array_bytes(v, elements), kPageBytes);
+  }
+  if (options.gradient_tier == GradientTier::storage) {
+    sizes.gradient_bytes = round_up(format.largest_bytes(), kPageBytes);
+  }
+  if (has_copy) sizes.parameter_bytes = round_up(elements * 2, kPageBytes);
+  return sizes;
 }
 
 // A gradient that an accelerator selects from does not come to the host.

@@ -4,7 +4,9 @@
 //
 // Thread contract: made by one thread; the spans are handed to operations.
 
+#include <array>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -27,12 +29,12 @@ inline constexpr std::int32_t kSparseBufferCount = 8;
 // from a device that makes one, or to a drive. In host memory for method=host, in the device's for
 // method=csd. Whole pages; 0: not needed.
 struct SetSizes {
-  std::int32_t variable_count = 0;
-  std::int64_t variable_bytes = 0;
+  std::array<std::int64_t, kMaxStoredArrays> state_bytes{};  // of each array
   std::int64_t gradient_bytes = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t total_bytes() const {
-    return variable_count * variable_bytes + gradient_bytes + parameter_bytes;
+    return std::accumulate(state_bytes.begin(), state_bytes.end(),
+                           gradient_bytes + parameter_bytes);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/parameter_span.h"
+#include "base/state_format.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::offload {
@@ -62,6 +63,7 @@ struct OffloadSettings {
   std::int64_t state_cache_bytes = 0;
   ParameterTier parameters = ParameterTier::memory;
   std::int64_t parameter_buffer_bytes = 0;  // ParameterTier::storage; 0: twice the widest layer
+  StateFormat state_format = {};            // of what is stored
 
   bool operator==(const OffloadSettings&) const = default;
 
@@ -88,14 +90,21 @@ struct OffloadOptions : OffloadSettings {
   ParameterKind parameter_kind = ParameterKind::bf16;
   std::int64_t bounce_bytes = 4 << 20;
   std::int32_t bounce_count = 8;
-  bool ranks_sum_squares = false;  // gradients are added up over ranks, each of which has a part
+  std::int64_t first_flat_index = 0;  // of this rank's state in the whole model
+  bool ranks_sum_squares = false;     // gradients are added up over ranks, each of which has a part
 
   bool operator==(const OffloadOptions&) const = default;
 
   // The sums of squares of a layer's blocks come with its gradients (StepGradients::block_sums()).
   bool sums_come() const { return works_on_accelerator() || ranks_sum_squares; }
-  // Parameters of 16 bits that the update makes, of its own beside the master weights.
-  bool has_16bit_copy() const { return has_16_bits(parameter_kind); }
+  // Parameters of 16 bits that the update makes, of its own beside the state: split state has them
+  // already.
+  bool has_16bit_copy() const { return has_16_bits(parameter_kind) && !state_format.is_split(); }
+  // Split state's copy is the parameters in host memory: a step reads it from there, and only a
+  // commit needs it on the drive.
+  bool has_copy_in_memory() const {
+    return state_format.is_split() && method == Method::host && !streams_parameters();
+  }
   // With feedback the values are sums, which 16 bits would round.
   optimizer::GradientKind wire_gradient_kind() const {
     return wire == Wire::fp32 || has_feedback() ? optimizer::GradientKind::fp32 : gradient_kind;

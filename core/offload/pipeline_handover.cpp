@@ -31,7 +31,7 @@ class HandoverPipeline final : public UpdatePipeline {
   void start(StepUpdate& update) override { update.tasks.spawn(run(update)); }
 
  private:
-  using Leases = std::array<runtime::Pool::Lease, optimizer::kMaxStateArrays>;
+  using Leases = std::array<runtime::Pool::Lease, kMaxStoredArrays>;
 
   runtime::Task<Status> run(StepUpdate& update) {
     runtime::TaskGroup lazy(parts_.runtime);

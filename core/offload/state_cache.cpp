@@ -26,14 +26,18 @@ KeptSubgroups subgroups_by_device(const state::Geometry& geometry,
 
 }  // namespace
 
-std::int64_t kept_subgroup_bytes(const state::Geometry& geometry) {
+std::int64_t kept_subgroup_bytes(const OffloadOptions& options, const state::Geometry& geometry) {
   const std::int64_t elements = std::min(geometry.subgroup_elements, geometry.parameter_count);
-  return geometry.variable_count * round_up(elements * 4, kPageBytes);
+  std::int64_t size_bytes = 0;
+  for (std::int32_t v = options.has_copy_in_memory() ? 1 : 0; v < geometry.variable_count; ++v) {
+    size_bytes += round_up(geometry.array_bytes(v, elements), kPageBytes);
+  }
+  return size_bytes;
 }
 
 KeptSubgroups choose_kept(const OffloadOptions& options, const state::Geometry& geometry,
                           const state::DeviceMap& device_map) {
-  const std::int64_t room = options.state_cache_bytes / kept_subgroup_bytes(geometry);
+  const std::int64_t room = options.state_cache_bytes / kept_subgroup_bytes(options, geometry);
   KeptSubgroups kept(geometry.device_count);
   if (room == 0) return kept;
   const KeptSubgroups all = subgroups_by_device(geometry, device_map);
@@ -58,10 +62,13 @@ std::int64_t count_of(const KeptSubgroups& kept) {
   return count;
 }
 
-StateCache::StateCache(KeptSubgroups kept, const state::Geometry& geometry)
+StateCache::StateCache(KeptSubgroups kept, const OffloadOptions& options,
+                       const state::Geometry& geometry)
     : kept_(std::move(kept)),
       variable_count_(geometry.variable_count),
+      has_copy_(options.has_copy_in_memory()),
       entries_(geometry.subgroup_count()) {
+  for (const SubgroupId subgroup : ids_of(entries_)) on_loaded(subgroup);
   for (const std::vector<SubgroupId>& of_device : kept_) {
     std::int32_t place = 0;
     for (const SubgroupId subgroup : of_device) entries_[subgroup].place = place++;
@@ -69,20 +76,28 @@ StateCache::StateCache(KeptSubgroups kept, const state::Geometry& geometry)
 }
 
 bool StateCache::has(SubgroupId subgroup, std::int32_t variable) const {
-  return (entries_[subgroup].read >> variable & 1u) != 0;
-}
-
-bool StateCache::has_all(SubgroupId subgroup) const {
-  return entries_[subgroup].read == (1u << variable_count_) - 1;
+  return (entries_[subgroup].there >> variable & 1u) != 0;
 }
 
 void StateCache::forget(SubgroupId subgroup) {
-  entries_[subgroup].read = 0;
-  entries_[subgroup].is_unwritten = false;
+  entries_[subgroup].there = 0;
+  entries_[subgroup].unwritten = 0;
+}
+
+void StateCache::on_loaded(SubgroupId subgroup) {
+  if (has_copy_) entries_[subgroup].there |= 1u;
 }
 
 void StateCache::on_read(SubgroupId subgroup, std::int32_t variable) {
-  if (keeps(subgroup)) entries_[subgroup].read |= 1u << variable;
+  if (keeps(subgroup) && !is_copy(variable)) entries_[subgroup].there |= 1u << variable;
+}
+
+void StateCache::on_updated(SubgroupId subgroup, bool is_written) {
+  on_loaded(subgroup);
+  entries_[subgroup].unwritten = 0;
+  for (std::int32_t v = 0; v < variable_count_ && !is_written; ++v) {
+    if (stays(subgroup, v)) entries_[subgroup].unwritten |= 1u << v;
+  }
 }
 
 }  // namespace sluice::offload

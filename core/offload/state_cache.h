@@ -1,7 +1,9 @@
 #pragma once
-// Subgroups whose optimizer state stays in memory from one step to the next (the setting
-// state_cache): which they are, and what is known of each. The buffers themselves belong to the
-// sites (update_site.h): host memory with method=host, the device's own with method=csd.
+// What of the optimizer state stays in memory from one step to the next: all of some subgroups (the
+// setting state_cache), which they are, and what is known of each. The buffers themselves belong to
+// the sites (update_site.h): host memory with method=host, the device's own with method=csd. And of
+// every subgroup the first variable, where that is the copy that forward reads
+// (OffloadOptions::has_copy_in_memory()).
 //
 // The set is fixed. Every step visits all subgroups of a device in the same order, so what was used
 // last is needed last: keeping what is recent would keep nothing, and any fixed set saves as much
@@ -23,7 +25,7 @@ namespace sluice::offload {
 using KeptSubgroups = IdVector<DeviceId, std::vector<SubgroupId>>;
 
 // The memory that the state of one kept subgroup takes: whole pages.
-std::int64_t kept_subgroup_bytes(const state::Geometry& geometry);
+std::int64_t kept_subgroup_bytes(const OffloadOptions& options, const state::Geometry& geometry);
 // As many as options.state_cache_bytes hold: in all with method=host, of each device with
 // method=csd. `device_map`: which device updates what.
 KeptSubgroups choose_kept(const OffloadOptions& options, const state::Geometry& geometry,
@@ -33,37 +35,46 @@ std::int64_t count_of(const KeptSubgroups& kept);
 
 class StateCache {
  public:
-  StateCache(KeptSubgroups kept, const state::Geometry& geometry);
+  StateCache(KeptSubgroups kept, const OffloadOptions& options, const state::Geometry& geometry);
 
   const KeptSubgroups& kept() const { return kept_; }
   bool keeps(SubgroupId subgroup) const { return place_of(subgroup) >= 0; }
   // Its number among the kept ones of its device; -1: it does not stay.
   std::int32_t place_of(SubgroupId subgroup) const { return entries_[subgroup].place; }
 
-  // Whether the newest version of one variable, or of all, is in memory.
-  bool has(SubgroupId subgroup, std::int32_t variable) const;
-  bool has_all(SubgroupId subgroup) const;
-  // It has been read. What does not stay is not noted.
-  void on_read(SubgroupId subgroup, std::int32_t variable);
-  // It has been updated in place; `is_written`: its step also writes it.
-  void on_updated(SubgroupId subgroup, bool is_written) {
-    entries_[subgroup].is_unwritten = keeps(subgroup) && !is_written;
+  // Whether the variable is one that stays.
+  bool stays(SubgroupId subgroup, std::int32_t variable) const {
+    return is_copy(variable) || keeps(subgroup);
   }
+  // Whether the newest version of the variable is in memory.
+  bool has(SubgroupId subgroup, std::int32_t variable) const;
+  // It has been read. What does not stay is not noted; nor is the copy, which an update brings to
+  // its place.
+  void on_read(SubgroupId subgroup, std::int32_t variable);
+  // It has been updated in place; `is_written`: its step also writes what stays.
+  void on_updated(SubgroupId subgroup, bool is_written);
   // The version in memory is not the newest, which the drives have: it is to be read again.
   void forget(SubgroupId subgroup);
-  // Whether its newest version is in memory alone.
-  bool is_unwritten(SubgroupId subgroup) const { return entries_[subgroup].is_unwritten; }
-  void on_written(SubgroupId subgroup) { entries_[subgroup].is_unwritten = false; }
+  // The parameters have been read from the drives to where forward reads them.
+  void on_loaded(SubgroupId subgroup);
+  // Whether the variable's newest version is in memory alone.
+  bool is_unwritten(SubgroupId subgroup, std::int32_t variable) const {
+    return (entries_[subgroup].unwritten >> variable & 1u) != 0;
+  }
+  void on_written(SubgroupId subgroup) { entries_[subgroup].unwritten = 0; }
 
  private:
-  struct Entry {
+  struct Entry {  // a bit a variable
     std::int32_t place = -1;
-    std::uint32_t read = 0;  // a bit a variable
-    bool is_unwritten = false;
+    std::uint32_t there = 0;
+    std::uint32_t unwritten = 0;
   };
+
+  bool is_copy(std::int32_t variable) const { return has_copy_ && variable == 0; }
 
   KeptSubgroups kept_;
   std::int32_t variable_count_;
+  bool has_copy_;  // the first variable of every subgroup stays
   IdVector<SubgroupId, Entry> entries_;
 };
 

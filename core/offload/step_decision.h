@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/state_codec.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::offload {
@@ -46,10 +47,11 @@ struct ClipRule {
   double max_grad_norm = 0;         // 0: no clipping
 };
 
-// The values by which a step may be updated before its decision.
+// What is known of a step's update before its decision, and the values by which it may be done.
 struct UpdateAhead {
   std::optional<StepDecision> expected = {};  // overlap=exact
   std::optional<ClipRule> clip = {};          // overlap=local
+  CodeRounding rounding = {};                 // of the step's state, whatever the decision is
 };
 
 }  // namespace sluice::offload

@@ -21,6 +21,7 @@ StepUpdate::StepUpdate(runtime::Runtime& runtime,
 void StepUpdate::begin(std::int32_t new_step, bool is_to_commit, const UpdateAhead& ahead) {
   step = new_step;
   commits = is_to_commit;
+  rounding = ahead.rounding;
   decided.reset();
   started.reset();
   unread_count = next_slot.count();

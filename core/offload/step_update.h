@@ -58,7 +58,8 @@ struct StepUpdate {
   std::optional<SubgroupClip> clip;  // overlap=local
 
   // The next version.
-  bool commits = true;  // it becomes durable when the step ends
+  bool commits = true;    // it becomes durable when the step ends
+  CodeRounding rounding;  // of compact state
   runtime::TaskGroup starts;
   runtime::Event started;
   IdVector<SubgroupId, state::SlotId> next_slot;

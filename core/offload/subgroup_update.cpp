@@ -19,8 +19,16 @@ csd::TransferLabel label_of(const StepUpdate& update, stages::Stage stage, Subgr
 SubgroupUpdate::SubgroupUpdate(const Parts& parts)
     : parts_(parts), readers_(parts.runtime, parts.versions.geometry().subgroup_count()) {}
 
-bool SubgroupUpdate::is_written_by(const StepUpdate& update, SubgroupId subgroup) const {
-  return update.commits || !parts_.cache.keeps(subgroup);
+bool SubgroupUpdate::is_written_by(const StepUpdate& update, SubgroupId subgroup,
+                                   std::int32_t variable) const {
+  return update.commits || !parts_.cache.stays(subgroup, variable);
+}
+
+bool SubgroupUpdate::has_all(SubgroupId subgroup) const {
+  for (std::int32_t v = 0; v < parts_.versions.geometry().variable_count; ++v) {
+    if (!parts_.cache.has(subgroup, v)) return false;
+  }
+  return true;
 }
 
 UpdateSite& SubgroupUpdate::site_of(SubgroupId subgroup) const {
@@ -39,7 +47,7 @@ StateTransfer SubgroupUpdate::transfer_of(const csd::TransferLabel& label, state
           .lies_on = slot.device,
           .offset_bytes = parts_.versions.offset_bytes(slot, variable, count),
           .variable = variable,
-          .element_count = count,
+          .size_bytes = parts_.versions.geometry().array_bytes(variable, count),
           .set = set};
 }
 
@@ -51,20 +59,21 @@ StateTransfer SubgroupUpdate::read_of(const StepUpdate& update, SubgroupId subgr
 
 runtime::Task<Status> SubgroupUpdate::read_state(StepUpdate& update, SubgroupId subgroup,
                                                  std::int32_t set) {
-  if (parts_.cache.has_all(subgroup)) co_return ok_status();
+  if (has_all(subgroup)) co_return ok_status();
   UpdateSite& site = site_of(subgroup);
   Result<runtime::Pool::Lease> reader = co_await site.reader().acquire(
       waiting_for("the subgroup before it to be read", site.device(), subgroup));
   CO_RETURN_IF_ERROR(reader);
-  const std::int32_t variable_count = parts_.versions.geometry().variable_count;
-  std::array<StateTransfer, optimizer::kMaxStateArrays> reads;
-  for (std::int32_t v = 0; v < variable_count; ++v) {
-    reads[static_cast<std::size_t>(v)] = read_of(update, subgroup, v, set);
+  std::array<StateTransfer, kMaxStoredArrays> reads;
+  std::size_t count = 0;
+  for (std::int32_t v = 0; v < parts_.versions.geometry().variable_count; ++v) {
+    if (!parts_.cache.has(subgroup, v)) reads[count++] = read_of(update, subgroup, v, set);
   }
-  Status status =
-      co_await site.read_state(std::span(reads).first(static_cast<std::size_t>(variable_count)));
+  Status status = co_await site.read_state(std::span(reads).first(count));
   CO_RETURN_IF_ERROR(status);
-  for (std::int32_t v = 0; v < variable_count; ++v) parts_.cache.on_read(subgroup, v);
+  for (const StateTransfer& read : std::span(reads).first(count)) {
+    parts_.cache.on_read(subgroup, read.variable);
+  }
   co_return ok_status();
 }
 
@@ -120,7 +129,7 @@ runtime::Task<Status> SubgroupUpdate::read_all(StepUpdate& update, SubgroupId su
 
 runtime::Task<Status> SubgroupUpdate::write_variable(StepUpdate& update, SubgroupId subgroup,
                                                      std::int32_t variable, std::int32_t set) {
-  if (!is_written_by(update, subgroup)) co_return ok_status();
+  if (!is_written_by(update, subgroup, variable)) co_return ok_status();
   Status status = co_await site_of(subgroup).write_state(
       transfer_of(label_of(update, stages::Stage::state_write, subgroup),
                   update.next_slot[subgroup], variable, set));
@@ -129,35 +138,56 @@ runtime::Task<Status> SubgroupUpdate::write_variable(StepUpdate& update, Subgrou
 
 runtime::Task<Status> SubgroupUpdate::write_state(StepUpdate& update, SubgroupId subgroup,
                                                   std::int32_t set) {
-  if (!is_written_by(update, subgroup)) co_return ok_status();
-  Status status = co_await write_all(label_of(update, stages::Stage::state_write, subgroup),
-                                     update.next_slot[subgroup], set);
+  std::uint32_t variables = 0;
+  for (std::int32_t v = 0; v < parts_.versions.geometry().variable_count; ++v) {
+    if (is_written_by(update, subgroup, v)) variables |= 1u << v;
+  }
+  Status status = co_await write_some(label_of(update, stages::Stage::state_write, subgroup),
+                                      update.next_slot[subgroup], set, variables);
   co_return status;
 }
 
 runtime::Task<Status> SubgroupUpdate::write_unwritten(std::span<const SubgroupId> subgroups,
                                                       std::int32_t step) {
   for (const SubgroupId subgroup : subgroups) {
-    if (!parts_.cache.is_unwritten(subgroup)) continue;
-    Status status = co_await write_all({stages::Stage::state_write, subgroup, kNoLayer, step},
-                                       parts_.versions.newest(subgroup), kNoSet);
+    Status status = co_await write_unwritten(subgroup, step);
     CO_RETURN_IF_ERROR(status);
     parts_.cache.on_written(subgroup);
   }
   co_return ok_status();
 }
 
-// All variables at once.
-runtime::Task<Status> SubgroupUpdate::write_all(csd::TransferLabel label, state::SlotId slot,
-                                                std::int32_t set) {
-  UpdateSite& site = site_of(label.subgroup);
-  const std::int32_t variable_count = parts_.versions.geometry().variable_count;
-  std::array<runtime::Operation, optimizer::kMaxStateArrays> writes;
-  for (std::int32_t v = 0; v < variable_count; ++v) {
-    writes[static_cast<std::size_t>(v)] = site.write_state(transfer_of(label, slot, v, set));
+// The copy that forward reads is in no buffer of the site.
+runtime::Task<Status> SubgroupUpdate::write_unwritten(SubgroupId subgroup, std::int32_t step) {
+  const csd::TransferLabel label{stages::Stage::state_write, subgroup, kNoLayer, step};
+  const state::SlotId slot = parts_.versions.newest(subgroup);
+  const bool writes_copy =
+      parts_.options.has_copy_in_memory() && parts_.cache.is_unwritten(subgroup, 0);
+  if (writes_copy) {
+    Status status = co_await site_of(subgroup).write_copy(transfer_of(label, slot, 0, kNoSet));
+    CO_RETURN_IF_ERROR(status);
   }
-  Status status = co_await runtime::together<optimizer::kMaxStateArrays>(
-      std::span(writes).first(static_cast<std::size_t>(variable_count)));
+  std::uint32_t variables = 0;
+  for (std::int32_t v = writes_copy ? 1 : 0; v < parts_.versions.geometry().variable_count; ++v) {
+    if (parts_.cache.is_unwritten(subgroup, v)) variables |= 1u << v;
+  }
+  Status status = co_await write_some(label, slot, kNoSet, variables);
+  co_return status;
+}
+
+// Those whose bit is set, at once.
+runtime::Task<Status> SubgroupUpdate::write_some(csd::TransferLabel label, state::SlotId slot,
+                                                 std::int32_t set, std::uint32_t variables) {
+  UpdateSite& site = site_of(label.subgroup);
+  std::array<runtime::Operation, kMaxStoredArrays> writes;
+  std::size_t count = 0;
+  for (std::int32_t v = 0; v < parts_.versions.geometry().variable_count; ++v) {
+    if ((variables >> v & 1u) == 0) continue;
+    writes[count++] = site.write_state(transfer_of(label, slot, v, set));
+  }
+  if (count == 0) co_return ok_status();
+  Status status =
+      co_await runtime::together<kMaxStoredArrays>(std::span(writes).first(count));
   co_return status;
 }
 
@@ -167,7 +197,16 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   order.step = update.step;
   order.task.subgroup = subgroup;
   order.task.scalars = update.scalars(subgroup);
-  CHECK_EQ(optimizer::rule_info(order.task.scalars).state_count(), geometry.variable_count);
+  order.task.stored = geometry.stored();
+  CHECK_EQ(optimizer::rule_info(order.task.scalars).state_count(),
+           order.task.stored.decoded_count());
+  order.task.rounding = update.rounding;
+  order.task.first_flat_index =
+      parts_.options.first_flat_index + geometry.first_element(subgroup);
+  if (parts_.options.has_copy_in_memory()) {
+    order.copy = {.comes_from_state = !parts_.cache.has(subgroup, 0),
+                  .goes_to_state = update.commits};
+  }
   order.task.element_count = geometry.element_count(subgroup);
   order.task.is_sparse = parts_.options.is_sparse();
   order.task.gradient_kind = parts_.options.wire_gradient_kind();
@@ -194,7 +233,7 @@ runtime::Task<Status> SubgroupUpdate::run_kernel(StepUpdate& update, SubgroupId 
   const csd::UpdateOrder order = order_of(update, subgroup);
   if (!update.decided.is_set()) update.speculation.on_ahead(subgroup);
   Status status = co_await site_of(subgroup).update(order, set, update.next_checksums[subgroup]);
-  if (status.ok()) parts_.cache.on_updated(subgroup, is_written_by(update, subgroup));
+  if (status.ok()) parts_.cache.on_updated(subgroup, update.commits);
   readers_.end(subgroup);
   co_return status;
 }

@@ -57,11 +57,14 @@ class SubgroupUpdate {
   runtime::Task<Status> parameters_up(StepUpdate& update, SubgroupId subgroup, std::int32_t set);
 
  private:
-  bool is_written_by(const StepUpdate& update, SubgroupId subgroup) const;
+  bool is_written_by(const StepUpdate& update, SubgroupId subgroup, std::int32_t variable) const;
+  bool has_all(SubgroupId subgroup) const;
   UpdateSite& site_of(SubgroupId subgroup) const;
   StateTransfer transfer_of(const csd::TransferLabel& label, state::SlotId slot,
                             std::int32_t variable, std::int32_t set) const;
-  runtime::Task<Status> write_all(csd::TransferLabel label, state::SlotId slot, std::int32_t set);
+  runtime::Task<Status> write_unwritten(SubgroupId subgroup, std::int32_t step);
+  runtime::Task<Status> write_some(csd::TransferLabel label, state::SlotId slot, std::int32_t set,
+                                   std::uint32_t variables);
   StateTransfer read_of(const StepUpdate& update, SubgroupId subgroup, std::int32_t variable,
                         std::int32_t set) const;
   csd::UpdateOrder order_of(const StepUpdate& update, SubgroupId subgroup) const;

@@ -39,7 +39,7 @@ struct StateTransfer {
   DeviceId lies_on = kNoDevice;   // the device whose drive has the slot
   std::int64_t offset_bytes = 0;  // in its state file
   std::int32_t variable = 0;
-  std::int64_t element_count = 0;
+  std::int64_t size_bytes = 0;  // without padding
   std::int32_t set = 0;
 };
 
@@ -66,6 +66,9 @@ class UpdateSite {
   // where the subgroup moves, another's. `transfers` live until awaited.
   virtual runtime::Task<Status> read_state(std::span<const StateTransfer> transfers) = 0;
   virtual runtime::Operation write_state(const StateTransfer& transfer) = 0;
+  // OffloadOptions::has_copy_in_memory(): the first variable of a subgroup that is not under way,
+  // from where forward reads it.
+  virtual runtime::Task<Status> write_copy(StateTransfer transfer) = 0;
   // A subgroup's gradient from the device's scratch file.
   virtual runtime::Operation read_gradient(const csd::TransferLabel& label, std::int32_t set,
                                            std::int64_t offset_bytes, std::int64_t size_bytes) = 0;

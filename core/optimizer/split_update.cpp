@@ -93,8 +93,10 @@ SplitArrays slice(const SplitArrays& arrays, std::int64_t first, std::int64_t co
     const auto at = static_cast<std::size_t>(a);
     part.state.data[at] += array_bytes(arrays.state.arrays.codes[at], first);
   }
-  part.gradient =
-      static_cast<const std::byte*>(arrays.gradient) + first * bytes_of(arrays.gradient_kind);
+  if (arrays.gradient != nullptr) {
+    part.gradient =
+        static_cast<const std::byte*>(arrays.gradient) + first * bytes_of(arrays.gradient_kind);
+  }
   part.first_flat_index += first;
   return part;
 }

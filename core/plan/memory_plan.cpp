@@ -49,7 +49,7 @@ StateCacheShare cache_of(const RunPlan& run) {
   const std::int64_t kept_count =
       offload::count_of(offload::choose_kept(run.options, run.geometry, run.device_map));
   StateCacheShare cache;
-  cache.subgroup_bytes = offload::kept_subgroup_bytes(run.geometry);
+  cache.subgroup_bytes = offload::kept_subgroup_bytes(run.options, run.geometry);
   if (is_kept_in_host_memory(run)) cache.size_bytes = kept_count * cache.subgroup_bytes;
   if (run.options.method == offload::Method::csd) cache.memory_count = run.geometry.device_count;
   return cache;
@@ -80,7 +80,7 @@ std::int64_t left_on_devices_bytes(const RunPlan& run) {
 
 // No more than there is to keep.
 void set_state_cache(RunPlan& run, std::int64_t size_bytes) {
-  const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(run.geometry);
+  const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(run.options, run.geometry);
   const std::int64_t count =
       std::clamp<std::int64_t>(size_bytes / subgroup_bytes, 0, run.geometry.subgroup_count());
   run.options.state_cache_bytes = count * subgroup_bytes;

@@ -40,11 +40,11 @@ std::string gradients_text(const RunPlan& plan) {
 }
 
 std::string state_text(const RunPlan& plan) {
-  const std::int64_t all_bytes = plan.geometry.parameter_count * 4 * plan.geometry.variable_count;
+  const std::int64_t all_bytes = plan.geometry.state_bytes();
   std::string text = "drives, " + format_bytes(all_bytes);
   const std::int64_t kept_bytes =
       offload::count_of(offload::choose_kept(plan.options, plan.geometry, plan.device_map)) *
-      offload::kept_subgroup_bytes(plan.geometry);
+      offload::kept_subgroup_bytes(plan.options, plan.geometry);
   if (kept_bytes == 0) return text;
   const bool is_host = plan.options.method == offload::Method::host;
   return text + fmt::format(", {} of it also in {} memory",

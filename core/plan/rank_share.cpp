@@ -97,6 +97,13 @@ Status check_sharded(const shard::RankShare& share, const settings::RunConfig& c
                       "norm is that of its own gradients, and here its subgroups depend on the "
                       "sharding; set overlap=exact or off");
   }
+  if (share.is_gathered() && config.offload.state_format.kind == StateFormatKind::compact) {
+    return make_error(ErrorCode::config,
+                      "state_format=compact goes with ranks that each have all of the parameters: "
+                      "its groups of {} elements would be others with each number of ranks; leave "
+                      "shard_parameters out, or set state_format=exact",
+                      kGroupElements);
+  }
   if (config.offload.parameters == offload::ParameterTier::storage) {
     return make_error(
         ErrorCode::config,

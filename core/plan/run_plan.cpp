@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/figure_text.h"
+#include "core/optimizer/split_update.h"
 #include "core/model/device_name.h"
 #include "core/offload/assembly_plan.h"
 #include "core/offload/offload_memory.h"
@@ -16,7 +17,8 @@
 namespace sluice::plan {
 namespace {
 
-offload::OffloadOptions options_of(const settings::RunConfig& config, bool is_sharded) {
+offload::OffloadOptions options_of(const settings::RunConfig& config,
+                                   const shard::RankShare& share) {
   offload::OffloadOptions options{config.offload};
   // fill_state_cache() sets it where it is what the memory plan leaves.
   options.state_cache_bytes = std::max<std::int64_t>(0, options.state_cache_bytes);
@@ -24,7 +26,8 @@ offload::OffloadOptions options_of(const settings::RunConfig& config, bool is_sh
   // Several micro-batches, of one rank or of many, are added up in fp32, and then 16 bits would
   // lose what was added.
   const bool are_added_up = config.batch.grad_accum_steps * config.batch.rank_count > 1;
-  options.ranks_sum_squares = is_sharded;
+  options.ranks_sum_squares = share.is_sharded();
+  options.first_flat_index = share.owned().first;
   options.gradient_kind = are_added_up ? optimizer::GradientKind::fp32
                                        : optimizer::gradient_kind(config.arithmetic.precision);
   // Few buffers of a size that drives like, more when they would become unwieldy.
@@ -85,6 +88,22 @@ Status require_engines(const platform::Platform& platform, offload::Method metho
                       device.name, platform.source);
   }
   return ok_status();
+}
+
+// The arrays of each subgroup, and that these are whole groups.
+Status set_arrays(state::Geometry& geometry, const settings::RunConfig& config) {
+  const StateFormat& format = config.offload.state_format;
+  const StoredArrays stored = optimizer::stored_arrays(config.update.rule, format);
+  geometry.variable_count = stored.count;
+  geometry.codes = stored.codes;
+  const std::int64_t elements = geometry.subgroup_elements;
+  if (!format.is_split() || elements % kGroupElements == 0 || elements == geometry.parameter_count)
+    return ok_status();
+  return make_error(ErrorCode::config,
+                    "subgroup_elements={}: with state_format={} subgroups are whole groups of {} "
+                    "elements; the next one is {}",
+                    elements, settings::value_of(config, "state_format"), kGroupElements,
+                    round_up(elements, kGroupElements));
 }
 
 Status check_parameter_buffer(const RunPlan& plan, const model::FlatLayout& layout) {
@@ -181,7 +200,7 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   plan.geometry.parameter_count = plan.share.state.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
-  plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
+  RETURN_IF_ERROR(set_arrays(plan.geometry, config));
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
   RETURN_IF_ERROR(check_subgroup_count(plan.geometry, plan.shape));
   settings::RunConfig chosen = config;
@@ -207,7 +226,7 @@ Result<RunPlan> plan_tensors(const settings::RunConfig& config, model::FlatLayou
   plan.geometry.parameter_count = plan.layout.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
-  plan.geometry.variable_count = optimizer::rule_info(config.update.rule).state_count();
+  RETURN_IF_ERROR(set_arrays(plan.geometry, config));
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
   RETURN_IF_ERROR(check_subgroup_count(plan.geometry, plan.shape));
   RETURN_IF_ERROR(set_knobs(plan, config));
@@ -218,7 +237,7 @@ Result<RunPlan> plan_tensors(const settings::RunConfig& config, model::FlatLayou
 // A cache that nothing fits into would do nothing, and not say so.
 Status check_state_cache(const RunPlan& plan, const settings::RunConfig& config) {
   const std::int64_t asked_bytes = config.offload.state_cache_bytes;
-  const std::int64_t least_bytes = offload::kept_subgroup_bytes(plan.geometry);
+  const std::int64_t least_bytes = offload::kept_subgroup_bytes(options_of(config, plan.share), plan.geometry);
   if (asked_bytes <= 0 || asked_bytes >= least_bytes) return ok_status();
   return make_error(ErrorCode::config,
                     "state_cache={} keeps nothing: the state of one subgroup takes {}; give that "
@@ -236,7 +255,7 @@ Status set_knobs(RunPlan& plan, const settings::RunConfig& config) {
   if (shares.empty()) shares.assign(static_cast<std::size_t>(config.offload.devices), 1.0);
   plan.config = config;
   plan.device_map = state::make_device_map(plan.geometry.subgroup_count(), shares);
-  plan.options = options_of(config, plan.share.is_sharded());
+  plan.options = options_of(config, plan.share);
   plan.base = nullptr;
   if (plan.shape.has_adapters() && plan.options.streams_parameters())
     plan.base = std::make_shared<const offload::BaseCut>(
@@ -264,7 +283,7 @@ Status check_device_memory(const RunPlan& plan) {
   if (plan.options.method == offload::Method::host) return ok_status();
   const std::int64_t set_bytes =
       offload::plan_offload_memory(plan.options, plan.geometry, plan.share.state).device_set_bytes;
-  const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(plan.geometry);
+  const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(plan.options, plan.geometry);
   const offload::KeptSubgroups kept =
       offload::choose_kept(plan.options, plan.geometry, plan.device_map);
   for (const DeviceId id : ids_of(kept)) {

@@ -72,7 +72,7 @@ struct Work {
   InlineFunction function;
   // external: called on the owner thread; hands the work over and returns. An error means that
   // nothing runs and no note will come.
-  InlineCall<64, Completion> start;
+  InlineCall<80, Completion> start;
   // external, may be empty: called on the owner thread once the end was noted, with what was noted,
   // for what a note cannot carry (a device's result buffer). What it returns is the outcome. Short,
   // since the schedule waits; not called for an operation that was given up or never started.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "core/optimizer/split_update.h"
 #include "core/plan/drive_room.h"
 #include "core/plan/knob_change.h"
 #include "storage/state/replacement.h"
@@ -39,7 +40,8 @@ state::StateIdentity RunState::identity() const {
   identity.model_fingerprint = plan_.layout.fingerprint();
   const optimizer::RuleInfo& rule = optimizer::rule_info(plan_.config.update.rule);
   identity.optimizer = rule.name;
-  identity.variable_names.assign(rule.state_names.begin(), rule.state_names.end());
+  identity.variable_names =
+      optimizer::stored_names(plan_.config.update.rule, plan_.config.offload.state_format);
   identity.share = plan_.share.share;
   return identity;
 }

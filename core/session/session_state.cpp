@@ -23,8 +23,13 @@ Status check_elements(const Tensor& tensor, std::int64_t first, std::int64_t cou
                     tensor.name, has);
 }
 
+std::vector<std::string> array_names(OpenRun& run) {
+  state::StateStore& store = run.state().store();
+  return state::decoded_names(store.identity(), store.layout().geometry().stored());
+}
+
 Status read_elements(OpenRun& run, std::size_t array, std::int64_t first, std::span<float> out) {
-  const std::vector<std::string>& names = run.state().store().identity().variable_names;
+  const std::vector<std::string> names = array_names(run);
   if (array >= names.size()) {
     return make_error(ErrorCode::config, "array {}: the state has {}, from {} on", array,
                       names.size(), names.front());
@@ -43,7 +48,7 @@ Status read_elements(OpenRun& run, std::size_t array, std::int64_t first, std::s
 Result<std::vector<std::string>> SessionState::arrays() {
   std::vector<std::string> names;
   RETURN_IF_ERROR(session_.schedule_->at_once([&](OpenRun& run) {
-    names = run.state().store().identity().variable_names;
+    names = array_names(run);
     return ok_status();
   }));
   return names;

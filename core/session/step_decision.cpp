@@ -23,19 +23,23 @@ offload::StepDecision expected_decision(const StepPlan& plan, double remaining_l
 
 offload::UpdateAhead update_ahead(const StepPlan& plan, offload::Overlap overlap,
                                   double remaining_loss_scale) {
+  offload::UpdateAhead ahead;
+  const std::int64_t optimizer_step = plan.position.optimizer_step + 1;
+  ahead.rounding = CodeRounding::of_step(plan.position.seed, optimizer_step);
   switch (overlap) {
     case offload::Overlap::off:
       break;
     case offload::Overlap::exact:
-      return {.expected = expected_decision(plan, remaining_loss_scale)};
+      ahead.expected = expected_decision(plan, remaining_loss_scale);
+      break;
     case offload::Overlap::local:
-      return {.clip = offload::ClipRule{.update = plan.update,
-                                        .optimizer_step = plan.position.optimizer_step + 1,
-                                        .loss_scale = plan.position.loss_scale,
-                                        .remaining_loss_scale = remaining_loss_scale,
-                                        .max_grad_norm = plan.max_grad_norm}};
+      ahead.clip = offload::ClipRule{.update = plan.update,
+                                     .optimizer_step = optimizer_step,
+                                     .loss_scale = plan.position.loss_scale,
+                                     .remaining_loss_scale = remaining_loss_scale,
+                                     .max_grad_norm = plan.max_grad_norm};
   }
-  return {};
+  return ahead;
 }
 
 state::TrainingPosition position_after(const StepPlan& plan, const GradientSummary& gradients) {

@@ -195,6 +195,22 @@ Status check_together(const Reading& reading) {
         "parameters to its drive, which backend = \"xrt\" cannot: use parameter_tier = \"memory\" "
         "or method = \"host\"");
   }
+  const StateFormat& format = config.offload.state_format;
+  if (format.is_split() && config.arithmetic.precision != ParameterKind::bf16) {
+    return fail("state_format",
+                "state_format = \"exact\" and \"compact\" store of a master weight what its bf16 copy "
+                "does not say, so they need precision = \"bf16\"; use state_format = \"fp32\"");
+  }
+  if (format.remainder_bits != 16 && format.remainder_bits != 8) {
+    return fail("remainder_bits", fmt::format("remainder_bits = {}: a remainder has 16 bits or 8",
+                                              format.remainder_bits));
+  }
+  if (format.is_split() && config.offload.method == Method::csd &&
+      config.offload.backend == Backend::xrt) {
+    return fail("state_format",
+                "state_format = \"exact\" and \"compact\" have no kernels for backend = \"xrt\" yet: use "
+                "state_format = \"fp32\" or method = \"host\"");
+  }
   if (config.offload.overlap == offload::Overlap::local &&
       config.arithmetic.precision == ParameterKind::fp16) {
     return fail("overlap",

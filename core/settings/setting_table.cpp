@@ -243,6 +243,16 @@ const Setting kSettings[] = {
      "devices can do without it."},
     {"subgroup_elements", "offload", numbers, integer, AT(offload.subgroup_elements),
      between(1, 17179869184.0), "elements", "Size of a subgroup, the unit of transfer and update."},
+    {"state_format", "offload", numbers, word,
+     WORDS(offload.state_format.kind, WORD("fp32", StateFormatKind::fp32),
+           WORD("exact", StateFormatKind::exact), WORD("compact", StateFormatKind::compact)),
+     kNone, "",
+     "How optimizer state is stored: in fp32; exact, without what the 16-bit parameters say "
+     "already, which changes no number; or compact, in a third of the bytes, which changes numbers "
+     "(docs/compact_state.md)."},
+    {"remainder_bits", "offload", numbers, integer, AT(offload.state_format.remainder_bits), between(8, 16), "bits",
+     "With state_format=compact: what is stored of a master weight beside the 16-bit parameter, 16 "
+     "bits or 8."},
     {"wire", "offload", own, word,
      WORDS(offload.wire, WORD("fp32", Wire::fp32), WORD("native", Wire::native)), kNone, "",
      "Gradients and parameters on the host link: fp32, or 16 bits where that loses nothing."},

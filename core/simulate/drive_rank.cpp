@@ -106,7 +106,7 @@ void put_all_in_one_memory(const plan::RunPlan& plan, shard::RankMemory& memory)
 shard::RankMemory memory_of(const plan::RunPlan& plan) {
   shard::RankMemory memory;
   memory.activation_bytes = activation_bytes(plan);
-  memory.drive_bytes = 4 * plan.geometry.variable_count * plan.geometry.parameter_count;
+  memory.drive_bytes = plan.geometry.state_bytes();
   if (plan.platform.accelerator_routes.empty()) {
     put_all_in_one_memory(plan, memory);
   } else {

@@ -46,7 +46,7 @@ std::int64_t host_bytes(const plan::RunPlan& plan) {
 std::int64_t kept_host_bytes(const plan::RunPlan& plan) {
   if (plan.options.method == offload::Method::csd) return 0;
   return offload::count_of(offload::choose_kept(plan.options, plan.geometry, plan.device_map)) *
-         offload::kept_subgroup_bytes(plan.geometry);
+         offload::kept_subgroup_bytes(plan.options, plan.geometry);
 }
 
 // With state_cache=auto the plan is that of what host and devices have.
@@ -72,7 +72,7 @@ Status check_host_memory(const plan::RunPlan& plan) {
   const std::int64_t has_bytes = plan.platform.host_memory_bytes;
   if (has_bytes == 0 || size_bytes + kept_host_bytes(plan) <= has_bytes) return ok_status();
   if (size_bytes <= has_bytes) {
-    const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(plan.geometry);
+    const std::int64_t subgroup_bytes = offload::kept_subgroup_bytes(plan.options, plan.geometry);
     return make_error(ErrorCode::memory,
                       "{}: the host has {} of memory, and parameters, gradients and buffers of {} "
                       "take {}: the largest state_cache that fits is {}",

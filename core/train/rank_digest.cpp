@@ -79,7 +79,7 @@ Result<std::string> digest_of_ranks(Ranks& ranks, const shard::RankShare& share,
   FlatDigest digest;
   ASSIGN_OR_RETURN(state::StateReader reader, state::StateReader::make(store));
   const std::vector<Piece> pieces = pieces_of(share, model);
-  const std::int32_t variable_count = store.layout().geometry().variable_count;
+  const std::int32_t variable_count = store.layout().geometry().stored().decoded_count();
   for (std::int32_t variable = 0; variable < variable_count; ++variable) {
     for (const Piece& piece : pieces) {
       if (piece.rank == ranks.rank()) {

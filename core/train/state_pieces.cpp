@@ -67,6 +67,7 @@ Status StatePieces::check_identity(const state::StateIdentity& wanted) const {
   for (std::size_t s = 0; s < stores_.size(); ++s) {
     state::StateIdentity any_share = wanted;
     any_share.share = stores_[s]->identity().share;
+    any_share.variable_names = stores_[s]->identity().variable_names;  // in whatever format
     RETURN_IF_ERROR(state::check_identity(any_share, stores_[s]->identity(), directories_[s]));
   }
   return ok_status();

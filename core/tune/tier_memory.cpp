@@ -62,7 +62,7 @@ MemoryUse device_use(const plan::RunPlan& run) {
       offload::choose_kept(run.options, run.geometry, run.device_map);
   for (const DeviceId id : ids_of(kept)) {
     const std::int64_t kept_bytes =
-        std::ssize(kept[id]) * offload::kept_subgroup_bytes(run.geometry);
+        std::ssize(kept[id]) * offload::kept_subgroup_bytes(run.options, run.geometry);
     use.peak_bytes = std::max(use.peak_bytes, set_bytes + kept_bytes);
     use.cap_bytes = std::min(use.cap_bytes, run.device_budget_bytes(run.platform.device(id)));
   }

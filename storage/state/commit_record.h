@@ -14,8 +14,8 @@
 
 namespace sluice::state {
 
-// Up to this many state arrays a subgroup (AdamW has 3).
-inline constexpr int kMaxVariables = 4;
+// Up to this many state arrays a subgroup (AdamW has 3, or 4 that are split).
+inline constexpr int kMaxVariables = kMaxStoredArrays;
 
 struct SubgroupVersion {
   SlotId slot;

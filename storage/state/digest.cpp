@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "storage/io/page_aligned_buffer.h"
+#include "storage/state/flat_digest.h"
+#include "storage/state/state_reader.h"
 #include "storage/state/state_store.h"
 
 namespace sluice::state {
@@ -62,7 +64,8 @@ Status DigestReader::add_array(SubgroupId subgroup, std::int32_t variable) {
   const io::File& file = store_.file(version.slot.device);
   const std::int64_t offset_bytes =
       store_.file_offset(layout.extent(version.slot, variable, element_count));
-  RETURN_IF_ERROR(read_and_hash(file, offset_bytes, element_count * 4));
+  const std::int64_t size_bytes = layout.geometry().array_bytes(variable, element_count);
+  RETURN_IF_ERROR(read_and_hash(file, offset_bytes, size_bytes));
   const std::uint64_t found = XXH3_64bits_digest(array_hash_.get());
   const std::uint64_t committed = version.checksums[variable];
   if (found == committed) return ok_status();
@@ -70,8 +73,8 @@ Status DigestReader::add_array(SubgroupId subgroup, std::int32_t variable) {
       ErrorCode::corrupt,
       "{}: {} of subgroup {} ({} bytes at offset {}) was changed after it was committed: its "
       "XXH3-64 is {:016x}, the commit of step {} says {:016x}; use a copy",
-      file.path(), store_.identity().variable_names[variable], index_of(subgroup),
-      element_count * 4, offset_bytes, found, store_.committed().position.step, committed);
+      file.path(), store_.identity().variable_names[variable], index_of(subgroup), size_bytes,
+      offset_bytes, found, store_.committed().position.step, committed);
 }
 
 Status DigestReader::read_and_hash(const io::File& file, std::int64_t offset_bytes,
@@ -96,6 +99,18 @@ std::string DigestReader::digest() const {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+// That of the arrays in fp32, so that it does not depend on how they are stored where that loses
+// nothing.
+Result<StateDigest> decoded_digest(StateStore& store) {
+  const Geometry& geometry = store.layout().geometry();
+  ASSIGN_OR_RETURN(StateReader reader, StateReader::make(store));
+  FlatDigest digest;
+  for (std::int32_t v = 0; v < geometry.stored().decoded_count(); ++v) {
+    RETURN_IF_ERROR(digest.add(reader, v, 0, geometry.parameter_count));
+  }
+  return StateDigest{digest.digest()};
+}
+
 }  // namespace
 
 Result<StateDigest> digest_state(StateStore& store,
@@ -103,10 +118,9 @@ Result<StateDigest> digest_state(StateStore& store,
                                  std::vector<std::string>* damages) {
   CHECK(!store.committed().subgroups.empty());  // nothing is committed yet
   const Geometry geometry = store.layout().geometry();
-  const std::int64_t total_bytes = geometry.parameter_count * 4 * geometry.variable_count;
+  const std::int64_t total_bytes = geometry.state_bytes();
   ASSIGN_OR_RETURN(io::PageAlignedBuffer chunk,
-                   io::PageAlignedBuffer::allocate(std::min(
-                       kChunkBytes, round_up(geometry.subgroup_elements * 4, kPageBytes))));
+                   io::PageAlignedBuffer::allocate(std::min(kChunkBytes, geometry.slot_bytes())));
   ASSIGN_OR_RETURN(Hash array_hash, make_hash());
   ASSIGN_OR_RETURN(Hash digest_hash, make_hash());
   DigestReader reader(store, {{0, total_bytes}, on_progress, context}, std::move(chunk),
@@ -118,6 +132,7 @@ Result<StateDigest> digest_state(StateStore& store,
       if (damages == nullptr || whole.error().code() != ErrorCode::corrupt) return whole.error();
       damages->push_back(whole.error().message());
     }
+  if (geometry.stored().is_split()) return decoded_digest(store);
   return StateDigest{reader.digest()};
 }
 

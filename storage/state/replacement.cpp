@@ -56,6 +56,11 @@ std::int32_t device_count_in(const std::string& directory) {
 std::string residual_path(const std::string& directory) { return directory + "/residual.slc"; }
 std::string recipe_path(const std::string& directory) { return directory + "/recipe.slc"; }
 
+// The replacement's own, or none: may be done again after a crash.
+Status put_residual_in_place(detail::Disk& disk, const std::string& from, const std::string& to) {
+  return exists(residual_path(from)) ? ok_status() : remove_if_there(disk, residual_path(to));
+}
+
 }  // namespace
 
 std::string replacement_of(const std::string& directory) { return directory + "/" + kFolder; }
@@ -76,6 +81,16 @@ Status prepare_replacement(const StateStore::Options& options, std::int32_t devi
   return disk.sync_directory(folder);
 }
 
+// One file under two names, until the replacement is dropped or is in place.
+Status carry_residual(const StateStore::Options& from, const StateStore::Options& replacement) {
+  if (!exists(residual_path(from.directory))) return ok_status();
+  const std::string to = residual_path(replacement.directory);
+  std::error_code error;
+  fs::create_hard_link(residual_path(from.directory), to, error);
+  if (error) return failed(to, "make it", error);
+  return detail::Disk(replacement.durability).sync_directory(replacement.directory);
+}
+
 Status put_in_place(const StateStore::Options& options) {
   const std::string& to = options.directory;
   const std::string from = replacement_of(to);
@@ -84,7 +99,7 @@ Status put_in_place(const StateStore::Options& options) {
   const std::int32_t device_count = device_count_in(from);
   RETURN_IF_ERROR(detail::remove_all_kept(disk, to));  // they lie in files that go
   RETURN_IF_ERROR(remove_device_files(disk, to, device_count));
-  RETURN_IF_ERROR(remove_if_there(disk, residual_path(to)));
+  RETURN_IF_ERROR(put_residual_in_place(disk, from, to));
   for (std::int32_t d = 0; d < device_count; ++d) {
     const std::string moved = device_path(from, DeviceId{d});
     if (!exists(moved)) continue;  // before a crash

@@ -16,6 +16,9 @@ namespace sluice::state {
 std::string replacement_of(const std::string& directory);
 Status prepare_replacement(const StateStore::Options& options, std::int32_t device_count);
 
+// The residual of the state goes with the replacement, which is one of the same steps.
+Status carry_residual(const StateStore::Options& from, const StateStore::Options& replacement);
+
 // The replacement's files take the place of those of the state; without a replacement that has
 // been committed nothing happens. May be called again after a crash at any instant.
 Status put_in_place(const StateStore::Options& options);

@@ -44,10 +44,11 @@ class Copy {
     const std::int64_t source_bytes =
         from_.file_offset(from_.layout().extent(version.slot, variable, count));
     const std::int64_t target_bytes = to_.file_offset(to_.layout().extent(to, variable, count));
+    const std::int64_t size_bytes = from_.layout().geometry().array_bytes(variable, count);
     Checksummer checksummer;
-    for (std::int64_t done = 0; done < count * 4;) {
+    for (std::int64_t done = 0; done < size_bytes;) {
       RETURN_IF_ERROR(unless_stopped(stops_, "keeping the snapshot"));
-      const std::int64_t used = std::min(count * 4 - done, buffer_.size_bytes());
+      const std::int64_t used = std::min(size_bytes - done, buffer_.size_bytes());
       const auto pages =
           buffer_.bytes().first(static_cast<std::size_t>(round_up(used, kPageBytes)));
       RETURN_IF_ERROR(source.read_exactly(source_bytes + done, pages));
@@ -87,8 +88,8 @@ Result<SavedSnapshot> write_all(StateStore& store, const StateStore::Options& in
   const Geometry& geometry = store.layout().geometry();
   ASSIGN_OR_RETURN(const std::unique_ptr<StateStore> copy,
                    StateStore::create(into, store.identity(), geometry, devices_of(store)));
-  ASSIGN_OR_RETURN(io::PageAlignedBuffer buffer, io::PageAlignedBuffer::allocate(std::min(
-                                                     kCopyBytes, geometry.variable_bytes())));
+  ASSIGN_OR_RETURN(io::PageAlignedBuffer buffer,
+                   io::PageAlignedBuffer::allocate(std::min(kCopyBytes, geometry.slot_bytes())));
   return Copy(store, *copy, std::move(buffer), stops).run();
 }
 

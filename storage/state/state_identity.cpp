@@ -24,6 +24,13 @@ std::string share_text(const Share& share) {
                      share.state_parts);
 }
 
+std::vector<std::string> decoded_names(const StateIdentity& identity, const StoredArrays& stored) {
+  if (!stored.is_split()) return identity.variable_names;
+  std::vector<std::string> names = {"master_weights"};
+  names.insert(names.end(), identity.variable_names.begin() + 2, identity.variable_names.end());
+  return names;
+}
+
 Status check_identity(const StateIdentity& wanted, const StateIdentity& found,
                       const std::string& directory) {
   if (wanted.model_name != found.model_name)
@@ -52,6 +59,9 @@ Status check_geometry(const Geometry& wanted, const Geometry& found, const std::
                    found.subgroup_elements);
   if (wanted.variable_count != found.variable_count)
     return differs(directory, "variable_count", wanted.variable_count, found.variable_count);
+  if (wanted.codes != found.codes)
+    return differs(directory, "state_format", format_text(format_of(wanted.stored())),
+                   format_text(format_of(found.stored())));
   if (wanted.device_count != found.device_count)
     return differs(directory, "device_count", wanted.device_count, found.device_count);
   return ok_status();

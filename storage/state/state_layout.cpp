@@ -48,6 +48,22 @@ std::int64_t Geometry::element_count(SubgroupId subgroup) const {
   return std::min(subgroup_elements, parameter_count - first_element(subgroup));
 }
 
+std::int64_t Geometry::bytes_before(std::int32_t variable) const {
+  std::int64_t size_bytes = 0;
+  for (std::int32_t v = 0; v < variable; ++v) size_bytes += variable_bytes(v);
+  return size_bytes;
+}
+
+std::int64_t Geometry::state_bytes() const {
+  const std::int64_t whole_count = parameter_count / subgroup_elements;
+  std::int64_t size_bytes = 0;
+  for (std::int32_t v = 0; v < variable_count; ++v) {
+    size_bytes += whole_count * array_bytes(v, subgroup_elements) +
+                  array_bytes(v, parameter_count - whole_count * subgroup_elements);
+  }
+  return size_bytes;
+}
+
 DeviceMap make_device_map(std::int32_t subgroup_count, const std::vector<double>& shares) {
   CHECK_GE(subgroup_count, 0);
   const std::vector<std::int32_t> counts = apportion(subgroup_count, shares);
@@ -225,8 +241,8 @@ Extent Layout::extent(SlotId slot, std::int32_t variable, std::int64_t element_c
   CHECK(slot.index >= 0 && slot.index < slot_count(slot.device));
   CHECK(variable >= 0 && variable < geometry_.variable_count);
   CHECK(element_count > 0 && element_count <= geometry_.subgroup_elements);
-  return {slot.index * geometry_.slot_bytes() + variable * geometry_.variable_bytes(),
-          round_up(element_count * 4, kPageBytes)};
+  return {slot.index * geometry_.slot_bytes() + geometry_.bytes_before(variable),
+          round_up(geometry_.array_bytes(variable, element_count), kPageBytes)};
 }
 
 }  // namespace sluice::state

@@ -4,17 +4,18 @@
 //
 // The flat parameters [0, parameter_count) are cut into subgroups of `subgroup_elements` (the last
 // may be shorter). On the device that owns a subgroup its state occupies a slot: `variable_count`
-// arrays (for AdamW master_weights, exp_avg, exp_avg_sq) of fp32, one after the other, each padded
-// to whole pages. Every slot of a device has one size, that of a full subgroup. A device starts
-// with two slots for every subgroup it owns (D3: a step reads one and writes the other); a subgroup
-// that moves to a device without a free slot makes that device grow by one. A commit that is kept
-// (storage/state/kept_commits.h) holds its slots, which are free only once it is released: a device
-// has one slot more for each of them. Free slots are handed out lowest first, so a layout is a
-// function of its inputs and of the history of commits, and one that was opened again hands out the
-// same slots as one that was never closed.
+// arrays (for AdamW master_weights, exp_avg, exp_avg_sq) in fp32 or another code, one after the
+// other, each padded to whole pages. Every slot of a device has one size, that of a full subgroup.
+// A device starts with two slots for every subgroup it owns (D3: a step reads one and writes the
+// other); a subgroup that moves to a device without a free slot makes that device grow by one. A
+// commit that is kept (storage/state/kept_commits.h) holds its slots, which are free only once it
+// is released: a device has one slot more for each of them. Free slots are handed out lowest first,
+// so a layout is a function of its inputs and of the history of commits, and one that was opened
+// again hands out the same slots as one that was never closed.
 //
 // Thread contract: used by one thread.
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -22,6 +23,7 @@
 
 #include "base/check.h"
 #include "base/ids.h"
+#include "base/state_format.h"
 #include "base/status.h"
 #include "base/units.h"
 
@@ -45,6 +47,7 @@ struct Geometry {
   std::int64_t subgroup_elements = 0;
   std::int32_t variable_count = 3;
   std::int32_t device_count = 1;
+  std::array<ArrayCode, kMaxStoredArrays> codes = {};  // of as many; the rest are fp32
 
   // Whoever makes a geometry has seen to it that they are few enough (core/plan/run_extent.h,
   // storage/state/detail/file_header.cpp).
@@ -58,10 +61,21 @@ struct Geometry {
   }
   // `subgroup_elements`, and for the last subgroup what is left.
   std::int64_t element_count(SubgroupId subgroup) const;
-  std::int64_t variable_bytes() const {
-    return round_up(subgroup_elements * 4, kPageBytes);
-  }  // one array in a slot
-  std::int64_t slot_bytes() const { return variable_bytes() * variable_count; }
+  StoredArrays stored() const { return {variable_count, codes}; }
+  ArrayCode code(std::int32_t variable) const { return codes[static_cast<std::size_t>(variable)]; }
+  // One array of `element_count`, without padding.
+  std::int64_t array_bytes(std::int32_t variable, std::int64_t element_count) const {
+    return sluice::array_bytes(code(variable), element_count);
+  }
+  // One array in a slot.
+  std::int64_t variable_bytes(std::int32_t variable) const {
+    return round_up(array_bytes(variable, subgroup_elements), kPageBytes);
+  }
+  // The arrays before `variable` in a slot.
+  std::int64_t bytes_before(std::int32_t variable) const;
+  std::int64_t slot_bytes() const { return bytes_before(variable_count); }
+  // All arrays of all subgroups, once, without padding.
+  std::int64_t state_bytes() const;
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
@@ -113,7 +127,7 @@ class Layout {
 
   // Where one variable's array lies in a slot: offset_bytes counts from the start of the data area
   // of the device's file (which begins after its header) and is that of the array's first element;
-  // size_bytes is `element_count` elements of 4 bytes, rounded up to whole pages. element_count is
+  // size_bytes is that of `element_count` elements, rounded up to whole pages. element_count is
   // the number of elements from the array's beginning, 1 to subgroup_elements.
   Extent extent(SlotId slot, std::int32_t variable, std::int64_t element_count) const;
   // The size of the device's data area: slot_count(device) slots, used or free.

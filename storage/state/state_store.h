@@ -42,6 +42,9 @@ struct StateIdentity {
   Share share = {};                         // what of the model it is, where many ranks have parts
 };
 
+// The names of the arrays that StateReader gives, whatever the format.
+std::vector<std::string> decoded_names(const StateIdentity& identity, const StoredArrays& stored);
+
 // The versions that creation reserves: two to train with, or one to keep
 // (storage/state/snapshot.h).
 enum class Versions { two, one };
@@ -145,7 +148,7 @@ struct VerifyProgress {
 
 struct StateDigest {
   std::string digest;  // 32 hex digits: XXH3-128 over all master_weights, then exp_avg, ... in flat
-                       // order, without padding
+                       // order, as fp32 and without padding
 };
 
 // Reads the whole committed state with bounded memory, checks every checksum (a mismatch names

@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <limits>
 #include <string_view>
 
@@ -26,13 +27,17 @@ constexpr std::size_t kOptimizerAt = 64;
 constexpr std::size_t kVariableNamesAt = 128;
 constexpr std::size_t kModelNameAt = 384;
 constexpr std::size_t kShareAt = 640;  // zeros: all of the model
-constexpr std::size_t kReservedAt = 656;
+constexpr std::size_t kCodesAt = 656;  // version 2
+constexpr std::size_t kReservedAt = 672;
 constexpr std::size_t kChecksumAt = 4088;
 constexpr std::size_t kNameBytes = 64;  // with at least one zero byte behind the name
 constexpr std::size_t kModelNameBytes = 256;
 static_assert(kVariableNamesAt + kMaxVariables * kNameBytes == kModelNameAt);
 static_assert(kModelNameAt + kModelNameBytes == kShareAt);
+static_assert(kCodesAt + kMaxVariables * sizeof(std::uint32_t) == kReservedAt);
 static_assert(kChecksumAt + sizeof(std::uint64_t) == kHeaderBytes);
+
+constexpr auto kNoCode = static_cast<ArrayCode>(kArrayCodeCount);
 
 Status check_name(const char* what, const std::string& name, std::size_t field_bytes) {
   if (name.empty() || name.size() >= field_bytes || name.find('\0') != std::string::npos)
@@ -65,7 +70,7 @@ Status check_geometry_numbers(const Geometry& geometry) {
 }
 
 Share load_share(std::span<const std::byte> page) {
-  if (all_zero(page.subspan(kShareAt, kReservedAt - kShareAt))) return {};
+  if (all_zero(page.subspan(kShareAt, kCodesAt - kShareAt))) return {};
   const auto at = [&](std::size_t field) {
     return load<std::int32_t>(page, kShareAt + field * sizeof(std::int32_t));
   };
@@ -108,6 +113,11 @@ FileHeader load_fields(std::span<const std::byte> page) {
     std::string name = load_text(page.subspan(kVariableNamesAt + v * kNameBytes, kNameBytes));
     if (!name.empty()) header.identity.variable_names.push_back(std::move(name));
   }
+  for (std::size_t v = 0; v < kMaxVariables; ++v) {
+    const auto code = load<std::uint32_t>(page, kCodesAt + v * sizeof(std::uint32_t));
+    // One that nobody knows makes no sense, either, where another one is expected.
+    header.geometry.codes[v] = code < kArrayCodeCount ? static_cast<ArrayCode>(code) : kNoCode;
+  }
   return header;
 }
 
@@ -147,6 +157,19 @@ Status check_representable(const StateIdentity& identity, const Geometry& geomet
                       geometry.variable_count, identity.variable_names.size());
   for (const std::string& name : identity.variable_names)
     RETURN_IF_ERROR(check_name("variable", name, kNameBytes));
+  if (!makes_sense(geometry.stored()) ||
+      std::any_of(geometry.codes.begin() + geometry.variable_count, geometry.codes.end(),
+                  [](ArrayCode code) { return code != ArrayCode::fp32; })) {
+    return make_error(ErrorCode::config, "the codes of its arrays are those of no format");
+  }
+  if (geometry.stored().is_split() && geometry.subgroup_elements < geometry.parameter_count &&
+      geometry.subgroup_elements % kGroupElements != 0) {
+    return make_error(ErrorCode::config,
+                      "subgroup_elements is {}; state that is {} is in groups of {} elements, and "
+                      "subgroups are whole groups",
+                      geometry.subgroup_elements, format_text(format_of(geometry.stored())),
+                      kGroupElements);
+  }
   return check_share(identity.share);
 }
 
@@ -154,7 +177,7 @@ void encode_header(const FileHeader& header, std::span<std::byte> page) {
   CHECK_EQ(page.size(), static_cast<std::size_t>(kHeaderBytes));
   std::fill(page.begin(), page.end(), std::byte{0});
   store_text(page, header.device == kNoDevice ? kLogMagic : kDeviceMagic);
-  store(page, kVersionAt, kFormatVersion);
+  store(page, kVersionAt, header.geometry.stored().is_split() ? kFormatVersion : kFp32Version);
   store(page, kDeviceAt, index_of(header.device));
   std::memcpy(page.data() + kStateIdAt, header.state_id.data(), header.state_id.size());
   store(page, kParameterCountAt, header.geometry.parameter_count);
@@ -168,6 +191,9 @@ void encode_header(const FileHeader& header, std::span<std::byte> page) {
   for (std::size_t v = 0; v < header.identity.variable_names.size(); ++v)
     store_text(page.subspan(kVariableNamesAt + v * kNameBytes, kNameBytes),
                header.identity.variable_names[v]);
+  for (std::size_t v = 0; v < kMaxVariables; ++v)
+    store(page, kCodesAt + v * sizeof(std::uint32_t),
+          static_cast<std::uint32_t>(header.geometry.codes[v]));
   store(page, kChecksumAt, checksum(page.first(kChecksumAt)));
 }
 
@@ -188,25 +214,28 @@ Result<FileHeader> decode_header(std::span<const std::byte> page, bool is_log,
                       "{:016x} was written at offset {}",
                       path, computed, written, kChecksumAt);
   const auto version = load<std::uint32_t>(page, kVersionAt);
-  if (version != kFormatVersion)
+  if (version != kFormatVersion && version != kFp32Version)
     return make_error(ErrorCode::unsupported,
                       "{}: was written by version {} of the format (offset {}), this program reads "
-                      "version {}: use the Sluice that wrote it",
-                      path, version, kVersionAt, kFormatVersion);
+                      "versions {} and {}: use the Sluice that wrote it",
+                      path, version, kVersionAt, kFp32Version, kFormatVersion);
   FileHeader header = load_fields(page);
   const Status fields = check_representable(header.identity, header.geometry);
   const std::int32_t device = index_of(header.device);
   const bool device_fits =
       is_log ? device == -1 : device >= 0 && device < header.geometry.device_count;
-  if (!fields.ok() || !device_fits ||
+  const bool codes_fit = (version == kFormatVersion) == header.geometry.stored().is_split();
+  if (!codes_fit || !fields.ok() || !device_fits ||
       !all_zero(page.subspan(kReservedAt, kChecksumAt - kReservedAt)))
-    return make_error(ErrorCode::corrupt,
-                      "{}: the header page at offset 0 has its checksum right and makes no sense "
-                      "({}): it was not written by Sluice",
-                      path,
-                      !fields.ok()   ? fields.error().message()
-                      : !device_fits ? fmt::format("device {} at offset {}", device, kDeviceAt)
-                                     : fmt::format("bytes at offset {} are not zero", kReservedAt));
+    return make_error(
+        ErrorCode::corrupt,
+        "{}: the header page at offset 0 has its checksum right and makes no sense "
+        "({}): it was not written by Sluice",
+        path,
+        !fields.ok()   ? fields.error().message()
+        : !device_fits ? fmt::format("device {} at offset {}", device, kDeviceAt)
+        : !codes_fit ? fmt::format("codes of arrays at offset {} in version {}", kCodesAt, version)
+                     : fmt::format("bytes at offset {} are not zero", kReservedAt));
   return header;
 }
 

@@ -16,7 +16,9 @@
 
 namespace sluice::state::detail {
 
-inline constexpr std::uint32_t kFormatVersion = 1;
+// Version 2 says how the arrays are stored; a state in fp32 is still written as version 1.
+inline constexpr std::uint32_t kFormatVersion = 2;
+inline constexpr std::uint32_t kFp32Version = 1;
 inline constexpr std::int64_t kHeaderBytes = kPageBytes;
 
 using StateId = std::array<std::byte, 16>;

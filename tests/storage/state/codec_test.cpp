@@ -91,8 +91,8 @@ TEST_CASE("a file of a newer version of the format is told from a damaged one") 
   REQUIRE(!found.ok());
   CHECK(found.error().code() == ErrorCode::unsupported);
   CHECK_THAT(found.error().message(),
-             Catch::Contains("commit.slc: was written by version 2 of the format") &&
-                 Catch::Contains("this program reads version 1"));
+             Catch::Contains("commit.slc: was written by version 3 of the format") &&
+                 Catch::Contains("this program reads versions 1 and 2"));
 }
 
 TEST_CASE("the two kinds of file are not taken for each other") {
