@@ -120,6 +120,21 @@ void add_meta(const plan::RunPlan& plan, ModeClock clock, collect::RunFacts& fac
   add("platform_text", text_of_file(plan.config.files.platform));
 }
 
+// "": the state is in fp32.
+std::string format_words(const StateFormat& format) {
+  switch (format.kind) {
+    case StateFormatKind::fp32:
+      break;
+    case StateFormatKind::exact:
+      return " · exact state";
+    case StateFormatKind::compact:
+      return fmt::format(" · compact state, remainders of {} bits: other numbers than "
+                         "state_format=fp32",
+                         format.remainder_bits);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string mode_line(const settings::RunConfig& config, ModeClock clock,
@@ -132,6 +147,7 @@ std::string mode_line(const settings::RunConfig& config, ModeClock clock,
   if (settings::is_clipped_by_subgroup(config)) {
     text += " · clipped by subgroup: other numbers than overlap=off";
   }
+  text += format_words(config.offload.state_format);
   if (config.batch.rank_count > 1) text += fmt::format(" · {} ranks", config.batch.rank_count);
   const settings::ShardConfig& shards = config.shards;
   if (shards.state != "1x1") {

@@ -288,6 +288,12 @@ Result<RunConfig> finish(Reading& reading) {
 
 }  // namespace
 
+bool may_be_exact(const RunConfig& config) {
+  return config.offload.state_format.kind != StateFormatKind::compact &&
+         config.arithmetic.precision == ParameterKind::bf16 &&
+         config.offload.backend == Backend::emulated;
+}
+
 Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,
                                    std::span<const std::string> overrides,
                                    const std::string& option) {

@@ -285,6 +285,9 @@ const std::vector<SettingInfo>& settings();
 std::string describe_settings();  // a plain table, for --help
 std::string settings_markdown();  // docs/settings.md
 
+// Whether state_format may be fp32 or exact, between which no number changes.
+bool may_be_exact(const RunConfig& config);
+
 bool is_setting(std::string_view key);
 // The value of this key in `config`, as --set would take it. The key is one of the table.
 std::string value_of(const RunConfig& config, std::string_view key);

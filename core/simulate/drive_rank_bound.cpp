@@ -89,12 +89,13 @@ StateBytes state_bytes(const plan::RunPlan& plan) {
   const bool reads_ahead = plan.options.pipeline == offload::Pipeline::nbuffer;
   const std::int64_t ahead =
       reads_ahead ? plan.options.buffers * plan.geometry.subgroup_elements : 0;
-  const double element_bytes = 4.0 * plan.geometry.variable_count;
+  const double written_bytes = plan.geometry.stored().bytes_per_element();
+  const double read_bytes = written_bytes - (plan.options.has_copy_in_memory() ? 2 : 0);
   StateBytes bytes;
   for (const std::int64_t count : elements) {
-    bytes.read.push_back(element_bytes *
+    bytes.read.push_back(read_bytes *
                          static_cast<double>(std::max<std::int64_t>(0, count - ahead)));
-    bytes.written.push_back(element_bytes * static_cast<double>(count));
+    bytes.written.push_back(written_bytes * static_cast<double>(count));
   }
   return bytes;
 }

@@ -35,6 +35,13 @@ Values overlaps(const RunPlan& run, std::int64_t /*commit_every_max*/) {
   if (settings::is_clipped_by_subgroup(run.config)) return {};
   return {"exact", "off"};
 }
+// Compact state changes what the model learns, too. A commit writes as much of exact state as of
+// fp32.
+Values state_formats(const RunPlan& run, std::int64_t commit_every_max) {
+  const bool may_save = std::max(run.config.offload.commit_every, commit_every_max) > 1;
+  if (!may_save || !settings::may_be_exact(run.config)) return {};
+  return {"fp32", "exact"};
+}
 Values parameter_tiers(const RunPlan& /*run*/, std::int64_t /*commit_every_max*/) {
   return {"memory", "storage"};
 }
@@ -72,6 +79,7 @@ constexpr std::array kKnobs = {
     PlanKnob{"buffers", "1", false, buffer_counts, "subgroups under way at once"},
     PlanKnob{"pipeline", "serial", false, pipelines, "how read, update and write overlap"},
     PlanKnob{"overlap", "off", false, overlaps, "whether the update runs beside backward"},
+    PlanKnob{"state_format", "exact", false, state_formats, "how optimizer state is stored"},
     PlanKnob{"wire", "fp32", false, wires, "bits of gradients and parameters on the link"},
     PlanKnob{"commit_every", "1", false, commit_periods, "steps between commits"},
 };

@@ -208,15 +208,21 @@ std::vector<TuneKnob> tune_knobs(const settings::RunConfig& config) {
       {"pipeline", {"nbuffer", "handover", "serial"}},
       {"wire", {"native", "fp32"}},
       {"overlap", {"exact", "off"}},
+      {"state_format", {"exact", "fp32"}},
       {"gradient_tier", {"storage", "memory"}},
       // Last, and together: a device's memory holds few large ones or many small ones.
       {"subgroup_elements",
        {"1000000", "2000000", "4000000", "8000000", "16000000", "40000000", "85000000"},
        TuneKnob::Kind::joint},
       {"buffers", {"1", "2", "3", "4", "6", "8", "12"}, TuneKnob::Kind::joint, 2}};
-  if (!settings::is_clipped_by_subgroup(config)) return knobs;
-  std::erase_if(knobs, [](const TuneKnob& knob) {
-    return knob.key == "overlap" || knob.key == "subgroup_elements";
+  // What changes numbers stays as it is asked for, and what it hangs on. A commit writes as much of
+  // exact state as of fp32.
+  const bool is_clipped = settings::is_clipped_by_subgroup(config);
+  std::erase_if(knobs, [&](const TuneKnob& knob) {
+    if (knob.key == "state_format") {
+      return config.offload.commit_every == 1 || !settings::may_be_exact(config);
+    }
+    return is_clipped && (knob.key == "overlap" || knob.key == "subgroup_elements");
   });
   return knobs;
 }

@@ -138,14 +138,14 @@ struct Title {
 std::vector<Title> titles_of(const RunFacts& facts) {
   const std::string mode = facts.method_line.empty() ? "mode not known" : facts.method_line;
   const std::string whole = facts.name() + " \u00b7 " + mode;
-  const std::string& clipping = facts.info.mode.clipping;
   Title full{whole, {}};
   std::vector<std::string> in_short;
-  for (const auto& [badge, end] : {std::pair(clipping, ':'), std::pair(facts.stand_ins, ' ')}) {
-    if (badge.empty()) continue;
+  const auto add = [&](const std::string& badge, char end) {
     full.badges.push_back(badge);
     in_short.push_back(badge.substr(0, badge.find(end)));
-  }
+  };
+  for (const std::string& one : facts.info.mode.other_numbers) add(one, ':');
+  if (!facts.stand_ins.empty()) add(facts.stand_ins, ' ');
   return {full, {whole, in_short}, {facts.name(), in_short}, {"", in_short}};
 }
 

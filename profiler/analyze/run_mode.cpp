@@ -1,5 +1,7 @@
 #include "profiler/analyze/run_mode.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -28,7 +30,8 @@ using Part = std::string ModeStretch::*;
 
 Part part_of(std::string_view part) {
   if (names_stand_in(part)) return &ModeStretch::stand_ins;
-  return part.starts_with("clipped ") ? &ModeStretch::clipping : &ModeStretch::method;
+  return part.find(": other numbers than ") != std::string_view::npos ? &ModeStretch::other_numbers
+                                                                      : &ModeStretch::method;
 }
 
 ModeStretch stretch_of(const rundb::ModeRow& row) {
@@ -44,18 +47,19 @@ ModeStretch stretch_of(const rundb::ModeRow& row) {
 }
 
 // "EMULATED CLOCK x12, EMULATED CSDs (files, host memory)" is two.
-std::vector<std::string> single_stand_ins(const std::string& stand_ins) {
+std::vector<std::string> single_ones(const std::string& all) {
   std::vector<std::string> single;
-  for (std::size_t at = 0; at < stand_ins.size();) {
-    const std::size_t end = std::min(stand_ins.find(", EMULATED", at), stand_ins.size());
-    single.push_back(stand_ins.substr(at, end - at));
-    at = end == stand_ins.size() ? end : end + 2;
+  for (std::size_t at = 0; at < all.size();) {
+    const std::size_t joint = std::min(all.find(kJoint, at), all.size());
+    const std::size_t end = std::min(all.find(", EMULATED", at), joint);
+    single.push_back(all.substr(at, end - at));
+    at = end == all.size() ? end : end + (end == joint ? kJoint.size() : 2);
   }
   return single;
 }
 
 bool has(const ModeStretch& stretch, Part part, const std::string& one) {
-  const std::vector<std::string> all = single_stand_ins(stretch.*part);
+  const std::vector<std::string> all = single_ones(stretch.*part);
   return std::ranges::find(all, one) != all.end();
 }
 
@@ -81,25 +85,22 @@ std::string steps_of(const std::vector<ModeStretch>& stretches, Part part, const
 }
 
 // Those of now first.
-std::string all_of(const std::vector<ModeStretch>& stretches, Part part) {
+std::vector<std::string> all_of(const std::vector<ModeStretch>& stretches, Part part) {
   std::vector<std::string> different;
   for (auto stretch = stretches.rbegin(); stretch != stretches.rend(); ++stretch) {
-    for (const std::string& one : single_stand_ins((*stretch).*part)) {
+    for (const std::string& one : single_ones((*stretch).*part)) {
       if (std::ranges::find(different, one) == different.end()) different.push_back(one);
     }
   }
-  std::string text;
-  for (const std::string& one : different) {
-    text += (text.empty() ? "" : ", ") + one + steps_of(stretches, part, one);
-  }
-  return text;
+  for (std::string& one : different) one += steps_of(stretches, part, one);
+  return different;
 }
 
 }  // namespace
 
 std::string RunMode::line() const {
   std::string text = method;
-  join(text, clipping);
+  for (const std::string& one : other_numbers) join(text, one);
   join(text, stand_ins);
   return text;
 }
@@ -123,8 +124,9 @@ RunMode run_mode(std::span<const rundb::ModeRow> rows) {
   }
   if (mode.stretches.empty()) return mode;
   mode.method = mode.stretches.back().method;
-  mode.clipping = all_of(mode.stretches, &ModeStretch::clipping);
-  mode.stand_ins = all_of(mode.stretches, &ModeStretch::stand_ins);
+  mode.other_numbers = all_of(mode.stretches, &ModeStretch::other_numbers);
+  mode.stand_ins =
+      fmt::format("{}", fmt::join(all_of(mode.stretches, &ModeStretch::stand_ins), ", "));
   return mode;
 }
 

@@ -48,7 +48,7 @@ TEST_CASE("what stood in for hardware in some steps is named with them") {
 TEST_CASE("clipping by subgroup stays named when it is over, and stands in for nothing") {
   const std::string clipped = "clipped by subgroup: other numbers than overlap=off";
   const std::string local = "csd · nbuffer · 4 devices · " + clipped + " · real clock";
-  CHECK(mode_of({{0, local}}).clipping == clipped);
+  CHECK(mode_of({{0, local}}).other_numbers == std::vector{clipped});
   CHECK(mode_of({{0, local}}).line() == "csd · nbuffer · 4 devices · real clock · " + clipped);
   CHECK(mode_of({{0, local}}).stand_ins.empty());
   const RunMode over = mode_of({{0, kCsd}, {3, local}, {7, kCsd}});
