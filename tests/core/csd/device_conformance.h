@@ -123,6 +123,7 @@ struct HostArrays {
     order.task.element_count = count;
     order.task.gradient_kind = kind;
     order.task.parameter_kind = kind16();
+    order.task.stored = optimizer::stored_arrays(rule, {});
     for (std::size_t v = 0; v < state.size(); ++v) order.check.expected[v] = sum(v);
     return order;
   }

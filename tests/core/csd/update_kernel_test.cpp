@@ -39,12 +39,15 @@ struct Arrays {
     order.task.subgroup = SubgroupId{4};
     order.task.scalars = optimizer::update_scalars(optimizer::default_options(rule), 3, 0.5);
     order.task.element_count = std::ssize(g);
+    order.task.stored = optimizer::stored_arrays(rule, {});
     for (std::size_t v = 0; v < state.size(); ++v) order.check.expected[v] = sum(state[v]);
     return order;
   }
   csd::UpdateMemory memory() {
     csd::UpdateMemory memory;
-    for (std::size_t v = 0; v < state.size(); ++v) memory.state[v] = state[v].data();
+    for (std::size_t v = 0; v < state.size(); ++v) {
+      memory.state[v] = reinterpret_cast<std::byte*>(state[v].data());
+    }
     memory.gradient = std::as_bytes(std::span(g));
     memory.parameters = out.data();
     return memory;

@@ -149,7 +149,11 @@ class Checker final : public runtime::OperationSink {
            stage == Stage::parameter_write;
   }
   std::int64_t variable_of(const runtime::OperationLabel& label) const {
-    return label.place_bytes / limits_.geometry.variable_bytes() % limits_.geometry.variable_count;
+    const state::Geometry& geometry = limits_.geometry;
+    const std::int64_t in_slot = label.place_bytes % geometry.slot_bytes();
+    std::int32_t variable = geometry.variable_count - 1;
+    while (geometry.bytes_before(variable) > in_slot) --variable;
+    return variable;
   }
   bool is_kept(const runtime::OperationLabel& label) const {
     return limits_.kept.contains(label.subgroup);

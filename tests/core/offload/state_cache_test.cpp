@@ -35,7 +35,7 @@ std::vector<std::int64_t> counts(const KeptSubgroups& kept) {
 TEST_CASE("the host's memory is shared out to all devices by what they update") {
   using Counts = std::vector<std::int64_t>;
   const auto host = offload::Method::host;
-  CHECK(offload::kept_subgroup_bytes(geometry_on(1)) == kSubgroupBytes);
+  CHECK(offload::kept_subgroup_bytes({}, geometry_on(1)) == kSubgroupBytes);
   CHECK(counts(choose(host, 0, {1, 1})) == Counts{0, 0});
   CHECK(counts(choose(host, 8, {1, 1, 1, 1})) == Counts{2, 2, 2, 2});
   CHECK(counts(choose(host, 12, {2, 1, 1})) == Counts{6, 3, 3});
@@ -64,24 +64,24 @@ TEST_CASE("what stays is spread evenly over a device's order") {
 
 TEST_CASE("what is in memory, and what is there alone") {
   const state::Geometry geometry = geometry_on(1);
-  offload::StateCache cache(KeptSubgroups{{{SubgroupId{2}, SubgroupId{5}}}}, geometry);
+  offload::StateCache cache(KeptSubgroups{{{SubgroupId{2}, SubgroupId{5}}}}, {}, geometry);
   CHECK(cache.keeps(SubgroupId{5}));
   CHECK(cache.place_of(SubgroupId{5}) == 1);
   CHECK_FALSE(cache.keeps(SubgroupId{4}));
   for (std::int32_t v = 0; v < 3; ++v) {
-    CHECK_FALSE(cache.has_all(SubgroupId{5}));
     CHECK_FALSE(cache.has(SubgroupId{5}, v));
     for (const SubgroupId subgroup : {SubgroupId{5}, SubgroupId{4}}) cache.on_read(subgroup, v);
     CHECK(cache.has(SubgroupId{5}, v));
   }
-  CHECK(cache.has_all(SubgroupId{5}));
-  CHECK_FALSE(cache.has_all(SubgroupId{4}));  // gone with its buffer set
-  CHECK_FALSE(cache.is_unwritten(SubgroupId{5}));
+  CHECK_FALSE(cache.has(SubgroupId{4}, 0));  // gone with its buffer set
+  CHECK_FALSE(cache.is_unwritten(SubgroupId{5}, 2));
   for (const SubgroupId subgroup : {SubgroupId{5}, SubgroupId{4}}) {
     cache.on_updated(subgroup, false);
   }
-  CHECK(cache.is_unwritten(SubgroupId{5}));
-  CHECK_FALSE(cache.is_unwritten(SubgroupId{4}));
+  for (std::int32_t v = 0; v < 3; ++v) {
+    CHECK(cache.is_unwritten(SubgroupId{5}, v));
+    CHECK_FALSE(cache.is_unwritten(SubgroupId{4}, v));
+  }
   cache.on_written(SubgroupId{5});
-  CHECK_FALSE(cache.is_unwritten(SubgroupId{5}));
+  CHECK_FALSE(cache.is_unwritten(SubgroupId{5}, 2));
 }

@@ -48,6 +48,7 @@ csd::UpdateTask task_of(optimizer::RuleKind rule) {
   csd::UpdateTask task;
   task.scalars = optimizer::update_scalars(optimizer::default_options(rule), 3, 0.5);
   task.element_count = 5000;
+  task.stored = optimizer::stored_arrays(rule, {});
   return task;
 }
 

@@ -170,12 +170,13 @@ TEST_CASE("kernel and emulated device write the same state, parameters and check
                   .is_sparse = spec.is_sparse,
                   .gradient_kind = spec.gradient_kind,
                   .parameter_kind = spec.parameter_format == kParametersFp16 ? Float16Kind::fp16
-                                                                             : Float16Kind::bf16};
+                                                                             : Float16Kind::bf16,
+                  .stored = optimizer::stored_arrays(spec.rule, {})};
     csd::UpdateMemory memory;
     memory.gradient = std::as_bytes(std::span(emulated.gradient));
     memory.parameters = as<std::uint16_t>(emulated.parameters);
     for (std::size_t v = 0; v < emulated.state.size(); ++v) {
-      memory.state[v] = as<float>(emulated.state[v]);
+      memory.state[v] = as<std::byte>(emulated.state[v]);
       order.check.expected[v] = checksum_of(emulated.state[v], spec.element_count);
     }
     csd::UpdatedChecksums updated{};

@@ -65,7 +65,7 @@ TEST_CASE("the last subgroup holds what is left") {
   CHECK(geometry.subgroup_count() == 3);
   CHECK(geometry.element_count(SubgroupId{0}) == 1100);
   CHECK(geometry.element_count(SubgroupId{2}) == 300);
-  CHECK(geometry.variable_bytes() == 2 * kPageBytes);  // 4400 bytes
+  CHECK(geometry.variable_bytes(0) == 2 * kPageBytes);  // 4400 bytes
   CHECK(geometry.slot_bytes() == 6 * kPageBytes);
 }
 
