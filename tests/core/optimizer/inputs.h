@@ -8,7 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "core/optimizer/update_rule.h"
+
 namespace sluice::optimizer {
+
+inline constexpr RuleKind kRules[] = {RuleKind::adamw, RuleKind::sgd, RuleKind::adagrad};
+inline constexpr GradientKind kRuleGradientKinds[] = {GradientKind::fp32, GradientKind::bf16,
+                                                      GradientKind::fp16};
+inline std::size_t state_count(RuleKind rule) {
+  return static_cast<std::size_t>(rule_info(rule).state_count());
+}
 
 // Zeros, subnormals, the ends of the normal range, infinities, quiet and signalling NaNs, and a few
 // ordinary numbers; both signs.

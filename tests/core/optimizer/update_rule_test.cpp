@@ -15,14 +15,7 @@ namespace {
 
 constexpr std::uint16_t kUntouched = 0x1234;
 
-constexpr RuleKind kRules[] = {RuleKind::adamw, RuleKind::sgd, RuleKind::adagrad};
-constexpr GradientKind kRuleGradientKinds[] = {GradientKind::fp32, GradientKind::bf16,
-                                               GradientKind::fp16};
 constexpr Float16Kind kParameterKinds[] = {Float16Kind::bf16, Float16Kind::fp16};
-
-std::size_t state_count(RuleKind rule) {
-  return static_cast<std::size_t>(rule_info(rule).state_count());
-}
 
 // Weight decay is on, so that every constant of a rule counts.
 UpdateOptions options_of(RuleKind rule) {
