@@ -66,7 +66,7 @@ std::uint8_t mean_code(Bits bits, Bits exponent, Bits random) {
 
 Bits decoded_square(std::uint8_t code, Bits largest) {
   if (code == 0) return 0;
-  const auto bits = static_cast<std::int32_t>(largest) - ((255 - std::int32_t{code}) << kCodeShift);
+  const auto bits = static_cast<std::int32_t>(largest - ((255u - Bits{code}) << kCodeShift));
   return static_cast<Bits>(std::max(bits, 0));
 }
 std::uint8_t square_code(Bits bits, Bits largest, Bits random) {
@@ -187,7 +187,12 @@ void Group::encode_master_weights(std::span<const float> values, const CodeRound
     }
     if (rounds_to_even && bits - (high << 16) == 0x8000u) ties |= std::uint64_t{1} << e;
   }
-  if (code(1) == ArrayCode::low16_with_ties) store(data(1), place(1).scale_bytes, ties);
+  if (code(1) == ArrayCode::low16_with_ties) {
+    // Elements that the last group lacks.
+    for (std::int64_t e = count_; e < kGroupElements; ++e)
+      store(data(1), at(1, e), std::uint16_t{0});
+    store(data(1), place(1).scale_bytes, ties);
+  }
   for (std::int32_t a = 2; a < stored_.arrays.count; ++a) {
     if (code(a) != ArrayCode::fp32_with_ties) continue;
     for (std::int64_t e = 0; e < count_; ++e) {
