@@ -1,20 +1,27 @@
 // How fast is the AdamW update? Against a loop that only moves the same bytes, and against torch's
-// fused AdamW followed by its cast to bf16; and how fast are the rules with two arrays? All work on
-// the same buffers in one process and take turns, so that a noisy machine disturbs them alike; the
-// ratios are medians over rounds.
+// fused AdamW followed by its cast to bf16; how fast is it on state in fewer bytes, and how fast
+// are the rules with two arrays? All work on buffers of one size in one process and take turns, so
+// that a noisy machine disturbs them alike; the ratios, of elements a second, are medians over
+// rounds.
 //
-//   bench_adamw [MEBI_ELEMENTS=64] [THREADS=2] [ROUNDS=11]
+//   bench_adamw [MEBI_ELEMENTS=64] [THREADS=2] [ROUNDS=11] [INSTRUCTIONS]
+//
+// INSTRUCTIONS: Highway's name of those to be held to, as "AVX2"; else the processor's best.
 
 #include <fmt/format.h>
 
+#include <array>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/units.h"
 #include "bench/contenders.h"
 #include "bench/optimizer/touch_streams.h"
+#include "core/optimizer/split_update.h"
 #include "core/optimizer/update_rule.h"
+#include "hwy/highway.h"
 #ifdef SLUICE_TORCH
 #include "bench/optimizer/torch_chain.h"
 #endif
@@ -32,7 +39,57 @@ void on_threads(const UpdateArrays& arrays, int thread_count,
       [&](std::int64_t first, std::int64_t count) { work(slice(arrays, first, count)); });
 }
 
+// AdamW's state of `from`, stored in fewer bytes.
+class SplitState {
+ public:
+  SplitState(const StateFormat& format, const UpdateArrays& from) {
+    arrays_.gradient = from.gradient;
+    arrays_.gradient_kind = from.gradient_kind;
+    arrays_.state.arrays = optimizer::stored_arrays(RuleKind::adamw, format);
+    arrays_.state.element_count = from.element_count;
+    for (std::size_t a = 0; a < memory_.size(); ++a) {
+      const std::int64_t bytes = array_bytes(arrays_.state.arrays.codes[a], from.element_count);
+      memory_[a] = allocate(bytes, std::byte{0});
+      arrays_.state.data[a] = memory_[a].get();
+    }
+    std::vector<std::span<const float>> values;
+    for (const float* array : from.state)
+      values.emplace_back(array, static_cast<std::size_t>(from.element_count));
+    encode(values, CodeRounding::nearest(), 0, arrays_.state);
+  }
+
+  void update(std::int64_t step, int thread_count) const {
+    const auto scalars =
+        optimizer::update_scalars(optimizer::default_options(RuleKind::adamw), step, 1.0);
+    optimizer::SplitArrays of_step = arrays_;
+    of_step.rounding = CodeRounding::of_step(1, step);
+    bench::on_threads(arrays_.state.element_count, kBlockElements, thread_count,
+                      [&](std::int64_t first, std::int64_t count) {
+                        optimizer::update(scalars, slice(of_step, first, count));
+                      });
+  }
+
+ private:
+  std::array<Buffer<std::byte>, kMaxStoredArrays> memory_;
+  optimizer::SplitArrays arrays_;
+};
+
+// False if this processor, or this build, lacks them.
+bool hold_to(const std::string& instructions) {
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    if (hwy::TargetName(target) != instructions) continue;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    return true;
+  }
+  return false;
+}
+
 int run(int argc, char** argv) {
+  if (argc > 4 && !hold_to(argv[4])) {
+    fmt::print(stderr, "bench_adamw: {} is not among the instructions here\n", argv[4]);
+    return 2;
+  }
   const int mebi_elements = argument(argc, argv, 1, 64);
   const int thread_count = argument(argc, argv, 2, 2);
   const int rounds = argument(argc, argv, 3, 11);
@@ -70,7 +127,19 @@ int run(int argc, char** argv) {
                         {},
                         30});
 #endif
-  const std::size_t adamw_count = contenders.size();
+  const std::size_t split_begin = contenders.size();
+  const SplitState exact({StateFormatKind::exact}, arrays);
+  const SplitState compact16({StateFormatKind::compact, 16}, arrays);
+  const SplitState compact8({StateFormatKind::compact, 8}, arrays);
+  // Scales not counted: 0.16 bytes.
+  const auto add_split = [&](const char* name, const SplitState& state, int element_bytes) {
+    contenders.push_back(
+        {name, [&](std::int64_t step) { state.update(step, thread_count); }, {}, element_bytes});
+  };
+  add_split("adamw exact", exact, 28);
+  add_split("adamw compact 16", compact16, 16);
+  add_split("adamw compact 8", compact8, 14);
+  const std::size_t split_end = contenders.size();
   contenders.push_back({"adagrad + bf16 copy", update_with(RuleKind::adagrad, two_arrays), {}, 22});
   contenders.push_back({"sgd + bf16 copy", update_with(RuleKind::sgd, two_arrays), {}, 22});
   measure(contenders, rounds);
@@ -85,9 +154,13 @@ int run(int argc, char** argv) {
                format_duration(static_cast<TimeNs>(seconds * 1e9)), format_rate(bytes / seconds),
                contender.element_bytes);
   }
-  for (std::size_t other = 1; other < adamw_count; ++other) {
+  for (std::size_t other = 1; other < split_begin; ++other) {
     fmt::print("adamw is {:.3f} x as fast as {}\n", speed_ratio(contenders[0], contenders[other]),
                contenders[other].name);
+  }
+  for (std::size_t split = split_begin; split < split_end; ++split) {
+    fmt::print("{} does {:.3f} x the elements a second of {}\n", contenders[split].name,
+               speed_ratio(contenders[split], contenders[0]), contenders[0].name);
   }
 #ifndef SLUICE_TORCH
   fmt::print("torch: not measured, this program was built with SLUICE_TORCH=OFF\n");
