@@ -313,7 +313,7 @@ TEST_CASE("random bits are even, and have nothing to do with those beside them")
     with_neighbour += here * centred(one.bits(i + 1));
     with_next += here * centred(next.bits(i));
   }
-  // Of even and independent numbers: five standard deviations.
+  // Five standard deviations of even and independent numbers.
   const double root = std::sqrt(double{kCount});
   CHECK(std::abs(sum) < 5 * root * std::sqrt(1.0 / 12));
   CHECK(std::abs(with_neighbour) < 5 * root / 12);
