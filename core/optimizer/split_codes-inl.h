@@ -68,13 +68,18 @@ template <class D>
 HWY_INLINE Lanes32<D> load_codes_32bit(D, const std::byte* codes, std::int64_t i) {
   return hn::LoadU(hn::RebindToUnsigned<D>(), reinterpret_cast<const std::uint32_t*>(codes) + i);
 }
-// `codes_32bit` are numbers that T holds.
-template <class T, class D>
-HWY_INLINE void store_codes(D, Lanes32<D> codes_32bit, std::byte* codes, std::int64_t i) {
-  const hn::Rebind<T, D> d_codes;
-  const hn::RebindToSigned<D> d_signed;
-  hn::StoreU(hn::DemoteTo(d_codes, hn::BitCast(d_signed, codes_32bit)), d_codes,
-             reinterpret_cast<T*>(codes) + i);
+// The lowest 16 bits.
+template <class D>
+HWY_INLINE void store_16bit(D, Lanes32<D> codes_32bit, std::byte* codes, std::int64_t i) {
+  const hn::Rebind<std::uint16_t, D> d_codes;
+  hn::StoreU(hn::TruncateTo(d_codes, codes_32bit), d_codes,
+             reinterpret_cast<std::uint16_t*>(codes) + i);
+}
+// Numbers below 256.
+template <class D>
+HWY_INLINE void store_8bit(D, Lanes32<D> codes_32bit, std::byte* codes, std::int64_t i) {
+  hn::StoreU(hn::U8FromU32(codes_32bit), hn::Rebind<std::uint8_t, D>(),
+             reinterpret_cast<std::uint8_t*>(codes) + i);
 }
 
 // sluice::mixed of elements whose products with kHashStride, and the key, are already in `h`.
@@ -112,12 +117,11 @@ HWY_INLINE hn::Vec<D> decoded(D d, const GroupCodes& group, std::int64_t i, std:
   const hn::RebindToSigned<D> d_signed;
   const hn::RebindToUnsigned<D> d_bits;
   if constexpr (kCode == ArrayCode::mean8) {
-    const auto codes = load_codes<std::uint8_t>(d, group.codes, i);
-    const auto steps = hn::ShiftLeft<kCodeShift>(hn::And(codes, all(d, 127u)));
+    const auto codes = load_codes<std::int8_t>(d, group.codes, i);
+    const auto steps = hn::And(hn::ShiftLeft<kCodeShift>(codes), all(d, 127u << kCodeShift));
     const auto biased = value_of(d, hn::Add(all(d, base), steps));
     const auto magnitude = hn::Sub(biased, value_of(d, all(d, base)));
-    const auto sign = hn::And(hn::ShiftLeft<24>(codes), all(d, kSign));
-    return value_of(d, hn::Or(bits_of(d, magnitude), sign));
+    return value_of(d, hn::Or(bits_of(d, magnitude), hn::And(codes, all(d, kSign))));
   } else if constexpr (kCode == ArrayCode::square8) {
     const auto codes = load_codes<std::uint8_t>(d, group.codes, i);
     const auto bits = hn::Add(all(d, base), hn::ShiftLeft<kCodeShift>(codes));
@@ -178,18 +182,17 @@ HWY_INLINE void encode(D d, hn::Vec<D> value, std::uint32_t largest, Lanes32<D> 
     const auto steps = hn::ShiftRight<kCodeShift>(hn::Add(past_bias, hn::ShiftRight<13>(hash)));
     const auto sign = hn::And(hn::ShiftRight<24>(bits), all(d, 128u));
     const auto code = hn::Or(hn::Min(steps, all(d, 127u)), sign);
-    store_codes<std::uint8_t>(d, code, group.codes, i);
+    store_8bit(d, code, group.codes, i);
   } else if constexpr (kCode == ArrayCode::square8) {
     const auto random = hn::And(hash, all(d, 0x7ffffu));
     const auto below = hn::Add(hn::Sub(all(d, largest), bits), random);
     const auto steps = hn::BitCast(d_signed, hn::ShiftRight<kCodeShift>(below));
     const auto code = hn::Max(hn::Sub(hn::Set(d_signed, 255), steps), hn::Set(d_signed, 1));
     const auto is_zero = hn::Eq(bits, hn::Zero(d_bits));
-    store_codes<std::uint8_t>(d, hn::IfThenZeroElse(is_zero, hn::BitCast(d_bits, code)),
-                              group.codes, i);
+    store_8bit(d, hn::IfThenZeroElse(is_zero, hn::BitCast(d_bits, code)), group.codes, i);
   } else if constexpr (kCode == ArrayCode::bf16) {
     const auto rounded = hn::Add(bits, hn::And(hash, all(d, 0xffffu)));
-    store_codes<std::uint16_t>(d, hn::ShiftRight<16>(rounded), group.codes, i);
+    store_16bit(d, hn::ShiftRight<16>(rounded), group.codes, i);
   } else {
     auto stored_bits = bits;
     if constexpr (kCode == ArrayCode::fp32_with_ties)
@@ -213,9 +216,8 @@ HWY_INLINE Lanes32<D> encode_exact_weight(D d, hn::Vec<D> value, const GroupCode
   const auto bits = bits_of(d, value);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), all(d, 1u));
   const auto high = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, all(d, 0x7fffu))));
-  store_codes<std::uint16_t>(d, high, copy.codes, i);
-  const auto low = hn::And(bits, all(d, 0xffffu));
-  store_codes<std::uint16_t>(d, low, remainder.codes, i);
+  store_16bit(d, high, copy.codes, i);
+  store_16bit(d, bits, remainder.codes, i);
   const auto is_tie = hn::Eq(hn::Sub(bits, hn::ShiftLeft<16>(high)), all(d, 0x8000u));
   return hn::IfThenElseZero(is_tie, all(d, kSign));
 }
@@ -228,13 +230,13 @@ HWY_INLINE void encode_compact_weight(D d, hn::Vec<D> value, Lanes32<D> hash,
   if constexpr (kRemainder == ArrayCode::low8) {
     bits = hn::Add(bits, hn::And(hn::ShiftRight<8>(hash), all(d, 0xffu)));
     const auto low = hn::And(hn::ShiftRight<8>(bits), all(d, 0xffu));
-    store_codes<std::uint8_t>(d, low, remainder.codes, i);
+    store_8bit(d, low, remainder.codes, i);
     bits = hn::And(bits, all(d, ~0xffu));
   } else {
-    store_codes<std::uint16_t>(d, hn::And(bits, all(d, 0xffffu)), remainder.codes, i);
+    store_16bit(d, bits, remainder.codes, i);
   }
   const auto high = hn::ShiftRight<16>(hn::Add(bits, all(d, 0x8000u)));
-  store_codes<std::uint16_t>(d, high, copy.codes, i);
+  store_16bit(d, high, copy.codes, i);
 }
 
 #endif  // SLUICE_EXACT_SIMD

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -78,6 +79,18 @@ HWY_INLINE std::uint32_t largest_lane(D, Lanes32<D> bits) {
   const hn::RebindToUnsigned<D> d_bits;
   return hn::GetLane(hn::MaxOfLanes(d_bits, bits));
 }
+// With a scale NaN shows in the group's maximum, so that no lane need be asked: stored_float of
+// all.
+template <ArrayCode kCode>
+inline constexpr bool kHasScale = kCode == ArrayCode::mean8 || kCode == ArrayCode::square8;
+
+HWY_INLINE std::uint32_t with_stored_nans(std::uint32_t largest, float* values) {
+  constexpr std::uint32_t kInfinity = 0x7f800000u;
+  if (largest <= kInfinity) return largest;
+  for (std::int64_t e = 0; e < kGroupElements; ++e) values[e] = stored_float(values[e]);
+  return std::bit_cast<std::uint32_t>(stored_float(std::bit_cast<float>(largest)));
+}
+
 template <class D>
 HWY_INLINE Lanes32<D> larger_magnitude(D d, Lanes32<D> largest, hn::Vec<D> value) {
   return hn::Max(largest, bits_of(d, hn::Abs(value)));
@@ -98,20 +111,21 @@ HWY_INLINE void update_values(const typename Form::Scalars& scalars, const Group
     if constexpr (Form::kHasThird) {
       auto third = decoded<Form::kThird>(d, group[3], i, third_base);
       Form::Rule::step(d, scalars, Gradient::load(d, gradient + i), weight, second, third);
-      third = stored(d, third);
+      if constexpr (!kHasScale<Form::kThird>) third = stored(d, third);
       third_largest = larger_magnitude(d, third_largest, third);
       hn::Store(third, d, values.third + i);
     } else {
       Form::Rule::step(d, scalars, Gradient::load(d, gradient + i), weight, second);
     }
-    second = stored(d, second);
+    if constexpr (!kHasScale<Form::kSecond>) second = stored(d, second);
     second_largest = larger_magnitude(d, second_largest, second);
     hn::Store(second, d, values.second + i);
     hn::Store(stored(d, weight), d, values.weight + i);
   }
-  if constexpr (Form::kIsExact) return;
-  values.second_largest = largest_lane(d, second_largest);
-  values.third_largest = largest_lane(d, third_largest);
+  if constexpr (kHasScale<Form::kSecond>)
+    values.second_largest = with_stored_nans(largest_lane(d, second_largest), values.second);
+  if constexpr (kHasScale<Form::kThird>)
+    values.third_largest = with_stored_nans(largest_lane(d, third_largest), values.third);
 }
 
 // `hash_start`: of the group's first element, its flat index times kHashStride, and the key.
@@ -120,6 +134,8 @@ HWY_INLINE void encode_values(const Values& values, std::uint32_t hash_start, co
   const FloatLanes d;
   const hn::RebindToUnsigned<FloatLanes> d_bits;
   const auto lane_strides = hn::Mul(hn::Iota(d_bits, 0), all(d, kHashStride));
+  const auto vector_stride = all(d, static_cast<std::uint32_t>(hn::Lanes(d)) * kHashStride);
+  auto unmixed = hn::Add(all(d, hash_start), lane_strides);
   std::uint64_t ties = 0;
   for (std::int64_t i = 0; i < kGroupElements; i += static_cast<std::int64_t>(hn::Lanes(d))) {
     const auto weight = hn::Load(d, values.weight + i);
@@ -129,8 +145,8 @@ HWY_INLINE void encode_values(const Values& values, std::uint32_t hash_start, co
       tie = encode_exact_weight(d, weight, group[0], group[1], i);
       if constexpr (Form::kTiesInBits) ties |= bits_of_signs(d, tie) << i;
     } else {
-      const auto start = all(d, hash_start + static_cast<std::uint32_t>(i) * kHashStride);
-      hash = mixed_lanes(d, hn::Add(start, lane_strides));
+      hash = mixed_lanes(d, unmixed);
+      unmixed = hn::Add(unmixed, vector_stride);
       encode_compact_weight<Form::kRemainder>(d, weight, hash, group[0], group[1], i);
     }
     const auto second = hn::Load(d, values.second + i);
@@ -163,6 +179,11 @@ HWY_INLINE void move_to_next(Group& group) {
   }
 }
 
+// Groups that are decoded and updated before the first of them is encoded: the maxima of one are
+// then long known when they are needed. A block is whole batches.
+inline constexpr std::int64_t kBatchGroups = 8;
+static_assert(kBlockGroups % kBatchGroups == 0);
+
 template <class Form, class Gradient>
 void update_groups(const typename Form::Scalars& scalars_in_memory, const SplitArrays& arrays) {
   // A copy that no store of the loop can alias, so that it stays in registers.
@@ -170,17 +191,24 @@ void update_groups(const typename Form::Scalars& scalars_in_memory, const SplitA
   const auto* gradient = static_cast<const typename Gradient::Element*>(arrays.gradient);
   auto flat_index = static_cast<std::uint64_t>(arrays.first_flat_index);
   const std::int64_t group_count = arrays.state.element_count / kGroupElements;
-  Group group;
-  for (std::int64_t g = 0; g < group_count; ++g) {
-    if (g % kBlockGroups == 0) group = first_of_block(arrays.state, g);
-    Values values;
-    update_values<Form, Gradient>(scalars, group, gradient, values);
-    const std::uint32_t hash_start =
-        static_cast<std::uint32_t>(flat_index) * kHashStride + arrays.rounding.key_of(flat_index);
-    encode_values<Form>(values, hash_start, group);
-    move_to_next<Form>(group);
-    gradient += kGroupElements;
-    flat_index += kGroupElements;
+  Values values[kBatchGroups];
+  Group next_updated;
+  for (std::int64_t first = 0; first < group_count; first += kBatchGroups) {
+    if (first % kBlockGroups == 0) next_updated = first_of_block(arrays.state, first);
+    const std::int64_t count = std::min(kBatchGroups, group_count - first);
+    Group next_encoded = next_updated;
+    for (std::int64_t g = 0; g < count; ++g) {
+      update_values<Form, Gradient>(scalars, next_updated, gradient, values[g]);
+      move_to_next<Form>(next_updated);
+      gradient += kGroupElements;
+    }
+    for (std::int64_t g = 0; g < count; ++g) {
+      const std::uint32_t hash_start =
+          static_cast<std::uint32_t>(flat_index) * kHashStride + arrays.rounding.key_of(flat_index);
+      encode_values<Form>(values[g], hash_start, next_encoded);
+      move_to_next<Form>(next_encoded);
+      flat_index += kGroupElements;
+    }
   }
 }
 
