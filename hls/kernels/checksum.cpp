@@ -36,7 +36,7 @@ align_each:
 #pragma HLS pipeline II = 1
     Word next = Word(0u);
     if (i + 1 < in) next = words.read();
-    aligned.write(shift == 0 ? word : last_stripe_of(word, next, shift));
+    aligned.write(shift == 0 ? word : last_stripe_of<2>(word, next, shift));
     word = next;
   }
 }

@@ -34,6 +34,14 @@ enum ParameterFormat : std::uint32_t {
   kParametersFp16 = 3,
 };
 
+// `state_format` of the kernels of split state (base/state_format.h): the exact format, or the
+// compact one with a remainder of 16 or of 8 bits.
+enum SplitFormat : std::uint32_t {
+  kStateExact = 1,
+  kStateCompact16 = 2,
+  kStateCompact8 = 3,
+};
+
 // Lane 0 of word 0 of an update's result: why the outcome is worthless. The outputs are then
 // unspecified, but nothing outside of them was written.
 enum UpdateStatus : std::uint32_t {
@@ -78,6 +86,39 @@ void update_adagrad(const Word* gradient, const Word* counts, const Word* indice
                     std::uint64_t gradient_words, std::uint32_t gradient_format,
                     std::uint32_t parameter_format, float grad_scale, float weight_decay,
                     float minus_lr, float eps);
+
+// The same on split state (base/state_format.h; core/optimizer/split_update.h has the definition):
+// `parameters`, the bf16 copy, and `remainder` are the master weights. Element i of the buffers has
+// the flat index `first_flat_index` + i, a multiple of 64 for the first; `rounding_key` is
+// CodeRounding::key(). The last word of an array may be written past its last byte, with what was
+// there or zero.
+void update_adamw_split(const Word* gradient, const Word* counts, const Word* indices,
+                        const Word* parameters_in, Word* parameters_out, const Word* remainder_in,
+                        Word* remainder_out, const Word* exp_avg_in, Word* exp_avg_out,
+                        const Word* exp_avg_sq_in, Word* exp_avg_sq_out, Word* result,
+                        std::uint64_t element_count, std::uint64_t gradient_words,
+                        std::uint32_t gradient_format, std::uint32_t state_format,
+                        std::uint64_t first_flat_index, std::uint32_t rounding_key,
+                        float grad_scale, float beta1, float one_minus_beta1, float beta2,
+                        float one_minus_beta2, float decay, float minus_step_size,
+                        float inverse_sqrt_bias2, float eps);
+
+void update_sgd_split(const Word* gradient, const Word* counts, const Word* indices,
+                      const Word* parameters_in, Word* parameters_out, const Word* remainder_in,
+                      Word* remainder_out, const Word* momentum_buffer_in,
+                      Word* momentum_buffer_out, Word* result, std::uint64_t element_count,
+                      std::uint64_t gradient_words, std::uint32_t gradient_format,
+                      std::uint32_t state_format, std::uint64_t first_flat_index,
+                      std::uint32_t rounding_key, float grad_scale, float weight_decay,
+                      float momentum, float minus_lr);
+
+void update_adagrad_split(const Word* gradient, const Word* counts, const Word* indices,
+                          const Word* parameters_in, Word* parameters_out, const Word* remainder_in,
+                          Word* remainder_out, const Word* sum_sq_in, Word* sum_sq_out,
+                          Word* result, std::uint64_t element_count, std::uint64_t gradient_words,
+                          std::uint32_t gradient_format, std::uint32_t state_format,
+                          std::uint64_t first_flat_index, std::uint32_t rounding_key,
+                          float grad_scale, float weight_decay, float minus_lr, float eps);
 
 // The sum of squares of `element_count` gradients (core/optimizer/gradient_stats.h: blocks of
 // 16,384, sixteen accumulators a block). `gradient_format` is any but sparse. Result, one word:

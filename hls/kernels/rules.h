@@ -3,7 +3,9 @@
 // which has the formulas and what each scalar means. Arithmetic is one of hls/kernels/arithmetic.h.
 //
 // `update` takes the bits of a gradient and of each state array's element, in the arrays' order,
-// and replaces the latter.
+// and replaces the latter. kMeanAt, kSquareAt and kSumAt say which array is a mean, a mean of
+// squares or a sum of squares, which split state has codes for (stored_array.h); 0: the rule has
+// none.
 //
 // Thread contract: immutable once made; update() on any thread.
 
@@ -16,7 +18,11 @@ namespace sluice::hls_kernels {
 template <class Arithmetic>
 class AdamW {
  public:
-  static constexpr int kStateCount = 3;  // master_weights, exp_avg, exp_avg_sq
+  static constexpr int kStateCount = 3;                 // master_weights, exp_avg, exp_avg_sq
+  static constexpr int kStoredCount = kStateCount + 1;  // of split state
+  static constexpr int kMeanAt = 1;
+  static constexpr int kSquareAt = 2;
+  static constexpr int kSumAt = 0;
 
   AdamW(float grad_scale, float beta1, float one_minus_beta1, float beta2, float one_minus_beta2,
         float decay, float minus_step_size, float inverse_sqrt_bias2, float eps)
@@ -60,7 +66,11 @@ class AdamW {
 template <class Arithmetic>
 class Sgd {
  public:
-  static constexpr int kStateCount = 2;  // master_weights, momentum_buffer
+  static constexpr int kStateCount = 2;                 // master_weights, momentum_buffer
+  static constexpr int kStoredCount = kStateCount + 1;  // of split state
+  static constexpr int kMeanAt = 1;
+  static constexpr int kSquareAt = 0;
+  static constexpr int kSumAt = 0;
 
   Sgd(float grad_scale, float weight_decay, float momentum, float minus_lr)
       : grad_scale_(Arithmetic::from_float(grad_scale)),
@@ -91,7 +101,11 @@ class Sgd {
 template <class Arithmetic>
 class AdaGrad {
  public:
-  static constexpr int kStateCount = 2;  // master_weights, sum_sq
+  static constexpr int kStateCount = 2;                 // master_weights, sum_sq
+  static constexpr int kStoredCount = kStateCount + 1;  // of split state
+  static constexpr int kMeanAt = 0;
+  static constexpr int kSquareAt = 0;
+  static constexpr int kSumAt = 1;
 
   AdaGrad(float grad_scale, float weight_decay, float minus_lr, float eps)
       : grad_scale_(Arithmetic::from_float(grad_scale)),

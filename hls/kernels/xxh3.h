@@ -24,6 +24,8 @@ static_assert(kWordBytes == 64, "a stripe of XXH3 is one word");
 // Levels that move lanes by 16, 8, 4, 2 and 1.
 inline constexpr int kShiftLevels = 5;
 static_assert(1 << (kShiftLevels - 1) == kLanes, "a stripe moves by up to a word");
+// Where the secret of the last stripe begins.
+inline constexpr int kLastSecretByte = 192 - kWordBytes - 7;
 // Up to here the digest is another function, of the first bytes alone.
 inline constexpr int kShortBytes = 240;
 inline constexpr int kHeadWords = 4;
@@ -37,6 +39,10 @@ inline constexpr std::uint64_t kPrime64_2 = 0xC2B2AE3D27D4EB4Fu;
 inline constexpr std::uint64_t kPrime64_3 = 0x165667B19E3779F9u;
 inline constexpr std::uint64_t kPrime64_4 = 0x85EBCA77C2B2AE63u;
 inline constexpr std::uint64_t kPrime64_5 = 0x27D4EB2F165667C5u;
+
+// The accumulators before the first stripe.
+inline constexpr std::uint64_t kFirstLanes[kAccumulators] = {
+    kPrime32_3, kPrime64_1, kPrime64_2, kPrime64_3, kPrime64_4, kPrime32_2, kPrime64_5, kPrime32_1};
 
 // The default secret, little-endian in eights.
 inline constexpr std::uint64_t kSecret[24] = {
@@ -92,10 +98,11 @@ add_lanes:
 }
 
 // `bytes` ends in `last`, of which `last_bytes` (1 to 64) count; `previous` is the word before it.
-// Returns the last 64 bytes. Sizes are even, so that a byte position is a 16-bit one.
-// Both words go down as in a barrel shifter, a power of two of lanes a level: to choose each lane
-// among all would be five times the area.
-inline Word last_stripe_of(const Word& previous, const Word& last, int last_bytes) {
+// Returns the last 64 bytes. Sizes are multiples of UNIT_BYTES, 1 or 2. Both words go down as in a
+// barrel shifter, a power of two of lanes a level: to choose each lane among all would be five
+// times the area.
+template <int UNIT_BYTES>
+Word last_stripe_of(const Word& previous, const Word& last, int last_bytes) {
 #pragma HLS inline
   const int halves = last_bytes / 2;
   std::uint32_t lanes[3 * kLanes];  // zeros above
@@ -119,11 +126,24 @@ move_lanes:
     }
   }
   const bool is_odd = (halves & 1) != 0;
-  Word stripe;
 move_halves:
+  for (int lane = 0; lane < kLanes + 2 - UNIT_BYTES; ++lane) {
+#pragma HLS unroll
+    lanes[lane] = is_odd ? lanes[lane] >> 16 | lanes[lane + 1] << 16 : lanes[lane];
+  }
+  if constexpr (UNIT_BYTES == 1) {
+    const bool is_odd_byte = (last_bytes & 1) != 0;
+  move_bytes:
+    for (int lane = 0; lane < kLanes; ++lane) {
+#pragma HLS unroll
+      lanes[lane] = is_odd_byte ? lanes[lane] >> 8 | lanes[lane + 1] << 24 : lanes[lane];
+    }
+  }
+  Word stripe;
+take_stripe:
   for (int lane = 0; lane < kLanes; ++lane) {
 #pragma HLS unroll
-    stripe[lane] = is_odd ? lanes[lane] >> 16 | lanes[lane + 1] << 16 : lanes[lane];
+    stripe[lane] = lanes[lane];
   }
   return stripe;
 }
@@ -157,7 +177,7 @@ sum_words:
     }
   }
   const int last_bytes = static_cast<int>(size_bytes - (word_count - 1) * kWordBytes);
-  tail.last_stripe = last_stripe_of(previous, last, last_bytes);
+  tail.last_stripe = last_stripe_of<2>(previous, last, last_bytes);
   tails.write(tail);
 }
 
@@ -169,13 +189,15 @@ inline std::uint64_t scrambled(std::uint64_t value, int lane) {
 // The accumulators after all blocks and the last stripe.
 inline void fold_blocks(std::uint64_t size_bytes, SumStream& sums, TailStream& tails,
                         HashedStream& hashed) {
-  constexpr int kLastSecretByte = 192 - kWordBytes - 7;
   const std::uint64_t stripe_count = (size_bytes + kWordBytes - 1) / kWordBytes - 1;
   const std::uint64_t sum_count = (stripe_count + kStripesPerBlock - 1) / kStripesPerBlock;
-  Hashed result = {{kPrime32_3, kPrime64_1, kPrime64_2, kPrime64_3, kPrime64_4, kPrime32_2,
-                    kPrime64_5, kPrime32_1},
-                   {}};
+  Hashed result = {};
 #pragma HLS array_partition variable = result.lanes complete
+begin_lanes:
+  for (int lane = 0; lane < kAccumulators; ++lane) {
+#pragma HLS unroll
+    result.lanes[lane] = kFirstLanes[lane];
+  }
 fold_sums:
   for (std::uint64_t i = 0; i < sum_count; ++i) {
 #pragma HLS loop_tripcount min = 0 max = 8388608 avg = 65536

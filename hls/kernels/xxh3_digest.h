@@ -43,10 +43,10 @@ class Head {
   }
 
   std::uint32_t byte(int at) const { return lanes_[at / 4] >> (8 * (at % 4)) & 0xffu; }
-  // Even positions.
   std::uint32_t four(int at) const {
-    if (at % 4 == 0) return lanes_[at / 4];
-    return lanes_[at / 4] >> 16 | lanes_[at / 4 + 1] << 16;
+    const int shift = 8 * (at % 4);
+    if (shift == 0) return lanes_[at / 4];
+    return lanes_[at / 4] >> shift | lanes_[at / 4 + 1] << (32 - shift);
   }
   std::uint64_t eight(int at) const {
     return static_cast<std::uint64_t>(four(at + 4)) << 32 | four(at);

@@ -30,6 +30,13 @@ BANK_SHARE = 0.8  # what Smart-Infinity's kernel reaches of it
 PUBLISHED = {"dense": 0.51e9, "sparse": 0.24e9}  # HPCA 2024, figure 14: Adam, Adam with top-k
 PARAMETER_BYTES = 4
 HALF_BYTES = 2
+# Bytes of an element in the arrays of split state, by format; others have PARAMETER_BYTES. A group of
+# 64 has its scale, and the remainder of SGD's exact format its ties (base/state_format.h).
+SPLIT_BYTES = {
+    "exact": {"parameters": 2, "remainder": 2},
+    "compact": {"parameters": 2, "remainder": 2, "exp_avg": 1 + 1 / 64, "exp_avg_sq": 1 + 4 / 64,
+                "momentum_buffer": 1 + 1 / 64, "sum_sq": 2},
+}
 RESOURCES = ("dsp", "lut", "ff", "bram36")
 
 
@@ -46,6 +53,11 @@ class Estimate:
     sparse_per_s: float  # at DENSITY; 0 where a kernel takes no sparse gradient
     bytes_dense: float  # a parameter, across the bank
     bytes_sparse: float
+    bytes_compact: float  # dense, in the compact format; 0 where there is none
+
+    @property
+    def is_split(self):
+        return self.bytes_compact != 0
 
     def bound(self, bytes_each, share=1.0):
         return BANK_BYTES_PER_S * share / bytes_each
@@ -55,15 +67,21 @@ DENSITY = 0.01
 ELEMENTS = 1 << 24
 
 
-def bytes_each(top, work):
-    """What crosses the bank for one element, of the top's pointers."""
+def is_split(top):
+    return "remainder_in" in top.parameter_names()
+
+
+def bytes_each(top, work, state_format="exact"):
+    """What crosses the bank for one element, of the top's pointers. Of split state it is the exact
+    format that has the most bytes, and an update is to be no slower than the bank there."""
     total = 0.0
+    widths = SPLIT_BYTES[state_format] if is_split(top) else {}
     for parameter in top.parameters:
         if "*" not in parameter:
             continue
         name = parameter_name(parameter)
         if name.endswith(("_in", "_out")) or name == "bytes":
-            total += PARAMETER_BYTES
+            total += widths.get(name.rpartition("_")[0], PARAMETER_BYTES)
         elif name == "gradient":
             total += work.gradient_bytes * (work.density if work.is_sparse else 1)
         elif name == "indices" and work.is_sparse:
@@ -92,7 +110,8 @@ def estimates(root, clock_mhz, counts=None):
                        "ff": math.ceil(cost.ff), "bram36": cost.bram36()},
             round(busy / dense.words, 2), fill, slowest, ELEMENTS / (busy + fill) * per_s,
             ELEMENTS / sparse_cycles * per_s if is_update else 0.0,
-            bytes_each(top, dense), bytes_each(top, sparse) if is_update else 0.0))
+            bytes_each(top, dense), bytes_each(top, sparse) if is_update else 0.0,
+            bytes_each(top, dense, "compact") if is_split(top) else 0.0))
     return found, sorted(set(model.counts) - model.used_labels)
 
 
@@ -156,6 +175,8 @@ def print_plainly(found, images, clock_mhz):
         print_rate("dense", each.dense_per_s, each.bytes_dense, what)
         if each.sparse_per_s:
             print_rate("sparse", each.sparse_per_s, each.bytes_sparse, what)
+        if each.is_split:
+            print_rate("dense, compact", each.dense_per_s, each.bytes_compact, what)
     for image, entry in images.items():
         area = [each.area for each in found if each.kernel in entry["kernels"]]
         shares = ", ".join(f"{sum(a[r] for a in area) / BUDGET[r]:.1%} {r.upper()}"
@@ -195,7 +216,7 @@ def platform_rates(found):
     reached."""
     rates = {}
     for each in found:
-        if each.sparse_per_s:
+        if each.sparse_per_s and not each.is_split:
             dense = min(each.dense_per_s, BANK_BYTES_PER_S * BANK_SHARE / each.bytes_dense)
             rates[each.kernel.removeprefix("update_")] = f"{dense / 1e9:.2f} Gelem/s"
         if each.kernel == "update_adamw":
