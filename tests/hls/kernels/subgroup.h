@@ -18,6 +18,12 @@ namespace sluice::hls_kernels {
 
 inline constexpr std::int64_t kTile = kTileElements;
 
+inline constexpr optimizer::RuleKind kRules[] = {
+    optimizer::RuleKind::adamw, optimizer::RuleKind::sgd, optimizer::RuleKind::adagrad};
+inline constexpr optimizer::GradientKind kKinds[] = {
+    optimizer::GradientKind::fp32, optimizer::GradientKind::bf16, optimizer::GradientKind::fp16};
+
+enum class Arithmetic { of_the_kernel, integer, threads };
 enum class Values { ordinary, any_bits };  // as in training; every bit pattern, NaN among them
 
 struct SubgroupSpec {
@@ -188,20 +194,24 @@ void run_rule(const Rule& rule, Subgroup& of) {
                   p.state1_in, p.state1_out, p.state2_in, p.state2_out, p.parameters, p.result);
 }
 
-// The same region with an arithmetic of the caller's choice.
-template <class Arithmetic>
-void run_region(Subgroup& of) {
-  if (const auto* a = std::get_if<optimizer::AdamWScalars>(&of.scalars)) {
+// The same region with an arithmetic of the caller's choice: run_rule() takes `of`.
+template <class Arithmetic, class Of>
+void run_region(Of& of, const optimizer::UpdateScalars& scalars) {
+  if (const auto* a = std::get_if<optimizer::AdamWScalars>(&scalars)) {
     run_rule(
         AdamW<Arithmetic>(a->grad_scale, a->beta1, a->one_minus_beta1, a->beta2, a->one_minus_beta2,
                           a->decay, a->minus_step_size, a->inverse_sqrt_bias2, a->eps),
         of);
-  } else if (const auto* b = std::get_if<optimizer::SgdScalars>(&of.scalars)) {
+  } else if (const auto* b = std::get_if<optimizer::SgdScalars>(&scalars)) {
     run_rule(Sgd<Arithmetic>(b->grad_scale, b->weight_decay, b->momentum, b->minus_lr), of);
   } else {
-    const auto& c = std::get<optimizer::AdaGradScalars>(of.scalars);
+    const auto& c = std::get<optimizer::AdaGradScalars>(scalars);
     run_rule(AdaGrad<Arithmetic>(c.grad_scale, c.weight_decay, c.minus_lr, c.eps), of);
   }
+}
+template <class Arithmetic>
+void run_region(Subgroup& of) {
+  run_region<Arithmetic>(of, of.scalars);
 }
 
 }  // namespace sluice::hls_kernels

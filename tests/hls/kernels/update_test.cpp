@@ -13,8 +13,6 @@ using namespace sluice::hls_kernels;
 
 namespace {
 
-enum class Arithmetic { of_the_kernel, integer, threads };
-
 void run(Subgroup& subgroup, Arithmetic arithmetic) {
   switch (arithmetic) {
     case Arithmetic::of_the_kernel:
@@ -74,11 +72,6 @@ void check_same(const SubgroupSpec& spec, Arithmetic arithmetic) {
     CHECK(lane64(subgroup.result[2], v) == checksum_of(expected.state[array], spec.element_count));
   }
 }
-
-const optimizer::RuleKind kRules[] = {optimizer::RuleKind::adamw, optimizer::RuleKind::sgd,
-                                      optimizer::RuleKind::adagrad};
-const optimizer::GradientKind kKinds[] = {
-    optimizer::GradientKind::fp32, optimizer::GradientKind::bf16, optimizer::GradientKind::fp16};
 
 std::vector<SubgroupSpec> all_policies() {
   std::vector<SubgroupSpec> specs;
