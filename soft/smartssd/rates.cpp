@@ -6,9 +6,17 @@ namespace sluice::soft_smartssd {
 namespace {
 
 constexpr std::string_view kUpdatePrefix = "update_";
+// An engine has one rate a rule, whatever the format of the state.
+constexpr std::string_view kSplitSuffix = "_split";
 
 TimeNs duration_of(double amount, double per_s) {
   return per_s > 0 ? static_cast<TimeNs>(amount / per_s * 1e9) : 0;
+}
+
+std::string_view rule_of(std::string_view kernel) {
+  kernel.remove_prefix(kUpdatePrefix.size());
+  if (kernel.ends_with(kSplitSuffix)) kernel.remove_suffix(kSplitSuffix.size());
+  return kernel;
 }
 
 double rate_of(const platform::Engine& engine, std::string_view kernel) {
@@ -61,7 +69,7 @@ TimeNs Rates::kernel_ns(const KernelStart& start) const {
   const auto elements = static_cast<double>(start.element_count);
   if (elements_per_s_ > 0) return duration_of(elements, elements_per_s_);
   if (!engine_ || !start.kernel.starts_with(kUpdatePrefix)) return 0;
-  const double rule = rate_of(*engine_, start.kernel.substr(kUpdatePrefix.size()));
+  const double rule = rate_of(*engine_, rule_of(start.kernel));
   if (rule <= 0) return 0;
   const TimeNs decompress_ns =
       start.is_sparse ? duration_of(elements, rate_of(*engine_, "decompress")) : 0;

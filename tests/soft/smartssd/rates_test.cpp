@@ -78,6 +78,7 @@ TEST_CASE("kernels take what the engine of the platform takes") {
   const TestFolder folder;
   const Rates rates = rates_of("platform=" + written_platform(folder));
   CHECK(rates.kernel_ns({"update_adamw", 1'000'000}) == 20'000 + 2'000'000);
+  CHECK(rates.kernel_ns({"update_adamw_split", 1'000'000}) == 20'000 + 2'000'000);
   CHECK(rates.kernel_ns({"update_adamw", 1'000'000, true}) == 20'000 + 4'000'000);
   CHECK(rates.kernel_ns({"update_sgd", 1'000'000}) == 0);  // of which the file says nothing
   CHECK(rates.kernel_ns({"checksum", 1'000'000}) == 0);
