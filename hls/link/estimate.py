@@ -30,8 +30,8 @@ BANK_SHARE = 0.8  # what Smart-Infinity's kernel reaches of it
 PUBLISHED = {"dense": 0.51e9, "sparse": 0.24e9}  # HPCA 2024, figure 14: Adam, Adam with top-k
 PARAMETER_BYTES = 4
 HALF_BYTES = 2
-# Bytes of an element in the arrays of split state, by format; others have PARAMETER_BYTES. A group of
-# 64 has its scale, and the remainder of SGD's exact format its ties (base/state_format.h).
+# Bytes of an element in the arrays of split state, by format; others have PARAMETER_BYTES. A group
+# of 64 has its scale (base/state_format.h). The ties of SGD's exact format, 1/8, are not counted.
 SPLIT_BYTES = {
     "exact": {"parameters": 2, "remainder": 2},
     "compact": {"parameters": 2, "remainder": 2, "exp_avg": 1 + 1 / 64, "exp_avg_sq": 1 + 4 / 64,

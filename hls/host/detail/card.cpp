@@ -14,8 +14,10 @@ struct KnownKernel {
   std::string_view name;
   int buffer_count;  // its first arguments
 };
-constexpr KnownKernel kKnownKernels[] = {
-    {"update_adamw", 11}, {"update_sgd", 9}, {"update_adagrad", 9}, {kChecksumKernel, 2}};
+constexpr KnownKernel kKnownKernels[] = {{"update_adamw", 11},     {"update_sgd", 9},
+                                         {"update_adagrad", 9},    {"update_adamw_split", 12},
+                                         {"update_sgd_split", 10}, {"update_adagrad_split", 10},
+                                         {kChecksumKernel, 2}};
 
 const KnownKernel* find_known(std::string_view name) {
   const auto* const found = std::ranges::find(kKnownKernels, name, &KnownKernel::name);
@@ -23,10 +25,12 @@ const KnownKernel* find_known(std::string_view name) {
 }
 
 Status check_kernels(const KernelFile& file, const std::vector<std::string>& held,
-                     std::optional<optimizer::RuleKind> rule) {
-  const std::string wanted = rule ? update_kernel_name(*rule) : "update_";
-  const bool has_update = std::ranges::any_of(
-      file.kernels, [&](const auto& kernel) { return kernel.first.starts_with(wanted); });
+                     std::optional<optimizer::RuleKind> rule, bool is_split) {
+  const std::string wanted = rule ? update_kernel_name(*rule, is_split) : "";
+  const bool has_update = rule ? file.kernels.contains(wanted)
+                               : std::ranges::any_of(file.kernels, [](const auto& kernel) {
+                                   return kernel.first.starts_with("update_");
+                                 });
   const bool has_checksum = file.kernels.contains(std::string_view(kChecksumKernel));
   if (has_update && has_checksum) return ok_status();
   return make_error(
@@ -73,7 +77,7 @@ std::string told(const xrt::device& device) {
 }  // namespace
 
 Result<KernelFile> read_kernel_file(const std::string& path,
-                                    std::optional<optimizer::RuleKind> rule) {
+                                    std::optional<optimizer::RuleKind> rule, bool is_split) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     return make_error(ErrorCode::not_found, "{}: there is no such xclbin; set xclbin=PATH", path);
@@ -89,7 +93,7 @@ Result<KernelFile> read_kernel_file(const std::string& path,
     }
   });
   if (!read.ok()) return Error(ErrorCode::corrupt, read.error().message());
-  RETURN_IF_ERROR(check_kernels(file, held, rule));
+  RETURN_IF_ERROR(check_kernels(file, held, rule, is_split));
   return file;
 }
 

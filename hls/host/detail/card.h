@@ -26,11 +26,11 @@ struct KernelFile {
   // Those that a run may call, and the compute units of each as XRT names them.
   std::map<std::string, std::vector<std::string>, std::less<>> kernels;
 };
-// `rule`: whose kernel it must have; empty: any rule's. Errors: ErrorCode::not_found,
-// ErrorCode::corrupt for what XRT cannot read, ErrorCode::config naming what it holds where a
-// kernel is missing.
+// `rule`: whose kernel it must have, for fp32 or for split state; empty: any rule's. Errors:
+// ErrorCode::not_found, ErrorCode::corrupt for what XRT cannot read, ErrorCode::config naming what
+// it holds where a kernel is missing.
 Result<KernelFile> read_kernel_file(const std::string& path,
-                                    std::optional<optimizer::RuleKind> rule);
+                                    std::optional<optimizer::RuleKind> rule, bool is_split = false);
 
 // The facts that XRT has of a card before it is programmed.
 struct CardFacts {

@@ -14,6 +14,7 @@ constexpr std::int64_t kWordBytes = 64;
 // The values of the kernels' enums.
 enum GradientFormat : std::uint32_t { kFp32 = 0, kBf16 = 1, kFp16 = 2, kSparse = 3 };
 enum ParameterFormat : std::uint32_t { kNone = 0, kParametersBf16 = 2, kParametersFp16 = 3 };
+enum SplitFormat : std::uint32_t { kExact = 1, kCompact16 = 2, kCompact8 = 3 };
 enum UpdateStatus : std::uint32_t {
   kUpdated = 0,
   kBadArguments = 1,
@@ -36,6 +37,30 @@ std::uint32_t gradient_format(const csd::UpdateTask& task) {
       break;
   }
   return kFp16;
+}
+
+std::uint32_t split_format(optimizer::RuleKind rule, const StoredArrays& stored) {
+  const auto has = [&](StateFormatKind kind, std::int32_t remainder_bits) {
+    return stored == optimizer::stored_arrays(rule, {kind, remainder_bits});
+  };
+  if (has(StateFormatKind::exact, 16)) return kExact;
+  if (has(StateFormatKind::compact, 16)) return kCompact16;
+  CHECK(has(StateFormatKind::compact, 8));
+  return kCompact8;
+}
+
+// The order of UpdateScalars is that of RuleKind.
+optimizer::RuleKind rule_of(const csd::UpdateTask& task) {
+  return static_cast<optimizer::RuleKind>(task.scalars.index());
+}
+
+// Words, counts and indices of the gradient, and each array in and out.
+void add_buffers(KernelCall& call, std::int32_t array_count) {
+  call.add(Role::gradient, Role::gradient, Role::gradient);
+  constexpr std::array kArrays = {Role::state0, Role::state1, Role::state2, Role::state3};
+  for (const Role role : std::span(kArrays).first(static_cast<std::size_t>(array_count))) {
+    call.add(role, role);
+  }
 }
 
 void add_scalars(KernelCall& call, const optimizer::AdamWScalars& s) {
@@ -95,36 +120,48 @@ Status refused(const csd::UpdateOrder& order, const char* kernel, std::uint32_t 
 
 }  // namespace
 
-const char* update_kernel_name(optimizer::RuleKind rule) {
+const char* update_kernel_name(optimizer::RuleKind rule, bool is_split) {
   switch (rule) {
     case optimizer::RuleKind::adamw:
-      return "update_adamw";
+      return is_split ? "update_adamw_split" : "update_adamw";
     case optimizer::RuleKind::sgd:
-      return "update_sgd";
+      return is_split ? "update_sgd_split" : "update_sgd";
     case optimizer::RuleKind::adagrad:
       break;
   }
-  return "update_adagrad";
+  return is_split ? "update_adagrad_split" : "update_adagrad";
 }
 
 KernelCall update_call(const csd::UpdateTask& task, std::int64_t gradient_bytes,
                        bool has_parameters) {
-  // The order of UpdateScalars is that of RuleKind.
-  const auto rule = static_cast<optimizer::RuleKind>(task.scalars.index());
+  const optimizer::RuleKind rule = rule_of(task);
   KernelCall call;
   call.kernel = update_kernel_name(rule);
-  call.add(Role::gradient, Role::gradient, Role::gradient);  // words, counts, indices
-  const int state_count = optimizer::rule_info(rule).state_count();
-  for (const Role role : {Role::state0, Role::state1, Role::state2}) {
-    if (static_cast<int>(role) - static_cast<int>(Role::state0) >= state_count) break;
-    call.add(role, role);  // in and out
-  }
+  add_buffers(call, optimizer::rule_info(rule).state_count());
   call.add(has_parameters ? Role::parameters : Role::result, Role::result);
   call.add(static_cast<std::uint64_t>(task.element_count),
            static_cast<std::uint64_t>(gradient_bytes / kWordBytes), gradient_format(task));
   const std::uint32_t narrow =
       task.parameter_kind == Float16Kind::bf16 ? kParametersBf16 : kParametersFp16;
   call.add(has_parameters ? narrow : std::uint32_t{kNone});
+  std::visit([&call](const auto& scalars) { add_scalars(call, scalars); }, task.scalars);
+  return call;
+}
+
+KernelCall split_update_call(const csd::UpdateTask& task, const StoredArrays& stored,
+                             const CodeRounding& rounding, std::int64_t first_flat_index,
+                             std::int64_t gradient_bytes) {
+  const optimizer::RuleKind rule = rule_of(task);
+  const std::uint32_t format = split_format(rule, stored);
+  // The kernels round by the hash; the exact format rounds nothing.
+  CHECK(rounding.is_stochastic() || format == kExact);
+  KernelCall call;
+  call.kernel = update_kernel_name(rule, true);
+  add_buffers(call, stored.count);
+  call.add(Role::result);
+  call.add(static_cast<std::uint64_t>(task.element_count),
+           static_cast<std::uint64_t>(gradient_bytes / kWordBytes), gradient_format(task), format);
+  call.add(static_cast<std::uint64_t>(first_flat_index), rounding.key());
   std::visit([&call](const auto& scalars) { add_scalars(call, scalars); }, task.scalars);
   return call;
 }

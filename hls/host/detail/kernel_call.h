@@ -12,16 +12,18 @@
 
 #include "base/check.h"
 #include "core/csd/update_task.h"
+#include "core/optimizer/split_update.h"
 
 namespace sluice::hls_host {
 
 // The buffers that an update is given, by what they are.
-enum class Role : std::uint8_t { gradient, state0, state1, state2, parameters, result };
+enum class Role : std::uint8_t { gradient, state0, state1, state2, state3, parameters, result };
+inline constexpr std::size_t kGivenRoles = static_cast<std::size_t>(Role::result);
 
 using Argument = std::variant<Role, std::uint64_t, std::uint32_t, float>;
 
 struct KernelCall {
-  static constexpr std::size_t kArgumentsMax = 24;  // update_adamw's
+  static constexpr std::size_t kArgumentsMax = 27;  // update_adamw_split's
 
   const char* kernel = "";
   std::array<Argument, kArgumentsMax> arguments;
@@ -34,13 +36,19 @@ struct KernelCall {
   }
 };
 
-// The kernels that a run may call: an update kernel a rule, and the checksum.
-const char* update_kernel_name(optimizer::RuleKind rule);
+// The kernels that a run may call: an update kernel a rule, for fp32 or for split state, and the
+// checksum.
+const char* update_kernel_name(optimizer::RuleKind rule, bool is_split = false);
 inline constexpr const char* kChecksumKernel = "checksum";
 
 // `gradient_bytes`: of the gradient's buffer, whole words.
 KernelCall update_call(const csd::UpdateTask& task, std::int64_t gradient_bytes,
                        bool has_parameters);
+// The same on split state: `stored` are the rule's arrays in a format, of which the first, the bf16
+// copy, is the parameters. `first_flat_index` is that of the subgroup's first element.
+KernelCall split_update_call(const csd::UpdateTask& task, const StoredArrays& stored,
+                             const CodeRounding& rounding, std::int64_t first_flat_index,
+                             std::int64_t gradient_bytes);
 KernelCall checksum_call(const csd::GradientChunkCheck& chunk);
 
 // Three words of 64 bytes; a checksum's result is one.

@@ -23,7 +23,7 @@
 namespace sluice::hls_host {
 
 // By Role; null: not given.
-using RoleBuffers = std::array<const xrt::bo*, 5>;
+using RoleBuffers = std::array<const xrt::bo*, kGivenRoles>;
 
 class UpdateRuns {
  public:
