@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "hls/sim/processes.h"
-#include "tests/hls/kernels/subgroup.h"
+#include "tests/hls/kernels/split_subgroup.h"
 
 using namespace sluice;
 using namespace sluice::hls_kernels;
@@ -48,4 +48,25 @@ TEST_CASE("a sparse gradient crosses as its kept elements, and comes out as rows
   CHECK(beats["value_words"] == (kept + 15) / 16);
   CHECK(beats["tile_counts"] == 4);
   CHECK(beats["assembled"] == 4 * kTileRows);
+}
+
+TEST_CASE("every array of an update on split state crosses once, in the words that it has") {
+  const std::int64_t n = 2 * kBlockElements + 1000;  // 144 groups, the last with 40
+  for (const auto kind : {StateFormatKind::exact, StateFormatKind::compact}) {
+    SplitSubgroup subgroup({.plain = {.element_count = n}, .format = {kind, 16}});
+    std::uint64_t words = 0;
+    for (std::int32_t a = 0; a < subgroup.arrays.count; ++a) {
+      words += static_cast<std::uint64_t>((subgroup.bytes_of(a) + kWordBytes - 1) / kWordBytes);
+    }
+    // Scales go beside codes until they are stored: for each array three words or three blocks'.
+    const std::uint64_t scales = kind == StateFormatKind::compact ? 3 + 9 : 0;
+    const hls_sim::BeatCounts beats;
+    run_kernel(subgroup);
+    REQUIRE(subgroup.plain.result[0][0] == kUpdated);
+    CHECK(beats.of("to_hash_before") == words);
+    CHECK(beats.of("to_hash_after") == words);
+    CHECK(beats.of("stored") == words - scales);
+    CHECK(beats.of("to_store") == words - scales);
+    CHECK(beats.of("updated") == 3 * 144 * static_cast<std::uint64_t>(kGroupTurns));
+  }
 }

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/compress/sparse_gradient.h"
-#include "tests/hls/kernels/subgroup.h"
+#include "tests/hls/kernels/split_subgroup.h"
 
 using namespace sluice;
 using namespace sluice::hls_kernels;
@@ -144,4 +144,37 @@ TEST_CASE("arguments that no kernel knows are refused before anything is read") 
   update_sgd(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, result, 1, 0,
              0, 4, 1, 0, 0, 0);
   CHECK(result[0][0] == kBadArguments);
+}
+
+TEST_CASE(
+    "split state: refusals are those of fp32 state, and nothing beyond the arrays is touched") {
+  for (const auto rule : kRules) {
+    for (const bool is_foreign : {false, true}) {
+      SplitSubgroup subgroup(
+          {.plain = {.rule = rule, .element_count = 2 * kTile + 100, .is_sparse = true}});
+      if (is_foreign) subgroup.plain.gradient[0][0] ^= 1;
+      constexpr std::uint32_t kGuard = 0xabadcafe;
+      for (auto& array : subgroup.stored) array.push_back(Word(kGuard));
+      run_kernel(subgroup);
+      CHECK(subgroup.plain.result[0][0] == (is_foreign ? kForeignGradient : kUpdated));
+      for (const auto& array : subgroup.stored) CHECK(array.back() == Word(kGuard));
+    }
+  }
+}
+
+TEST_CASE("split state: arguments that no kernel knows are refused before anything is read") {
+  const auto status = [](std::uint64_t count, std::uint32_t gradient_format,
+                         std::uint32_t state_format, std::uint64_t first_flat_index) {
+    Word result[kResultWords] = {};
+    update_sgd_split(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                     nullptr, result, count, 0, gradient_format, state_format, first_flat_index, 0,
+                     1, 0, 0, 0);
+    return result[0][0];
+  };
+  CHECK(status(0, kGradientFp32, kStateExact, 0) == kBadArguments);
+  CHECK(status(kMaxElements + 1, kGradientFp32, kStateExact, 0) == kBadArguments);
+  CHECK(status(1, kGradientSparse + 1, kStateExact, 0) == kBadArguments);
+  CHECK(status(1, kGradientFp32, 0, 0) == kBadArguments);
+  CHECK(status(1, kGradientFp32, kStateCompact8 + 1, 0) == kBadArguments);
+  CHECK(status(1, kGradientFp32, kStateCompact8, 32) == kBadArguments);
 }

@@ -147,6 +147,13 @@ TEST_CASE("split processes as threads over FIFOs of the source's depth come to a
       check_same(dealer.dealt(spec, n), Arithmetic::threads);
     }
   }
+  // As many blocks as would fill a FIFO if the hash fell behind by a word in each: with the scales
+  // of moments, and with those of ties.
+  check_same(dealer.dealt({}, 70 * kBlock), Arithmetic::threads);
+  check_same(dealer.dealt({.plain = {.rule = optimizer::RuleKind::sgd},
+                           .format = {StateFormatKind::exact, 16}},
+                          70 * kBlock),
+             Arithmetic::threads);
 }
 
 TEST_CASE("the exact format has the state of fp32, and its copy") {
