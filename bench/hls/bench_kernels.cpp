@@ -7,11 +7,12 @@
 #include <fmt/format.h>
 
 #include "bench/contenders.h"
-#include "tests/hls/kernels/subgroup.h"
+#include "tests/hls/kernels/split_subgroup.h"
 
 namespace sluice::bench {
 namespace {
 
+using hls_kernels::SplitSubgroup;
 using hls_kernels::Subgroup;
 using hls_kernels::SubgroupSpec;
 
@@ -42,10 +43,16 @@ int run(int argc, char** argv) {
   Subgroup sparse = subgroup_of(RuleKind::adamw, count, true);
   Subgroup sgd = subgroup_of(RuleKind::sgd, count, false);
   Subgroup adagrad = subgroup_of(RuleKind::adagrad, count, false);
+  SplitSubgroup compact({.plain = adamw.spec});
+  SplitSubgroup exact({.plain = adamw.spec, .format = {StateFormatKind::exact, 16}});
   Subgroup host = adamw;
   std::vector<Contender> contenders;
   contenders.push_back({"AdamW, dense fp32", [&](std::int64_t) { run_kernel(adamw); }});
   contenders.push_back({"AdamW, sparse, density 0.01", [&](std::int64_t) { run_kernel(sparse); }});
+  contenders.push_back(
+      {"AdamW, dense fp32, compact state", [&](std::int64_t) { run_kernel(compact); }});
+  contenders.push_back(
+      {"AdamW, dense fp32, exact state", [&](std::int64_t) { run_kernel(exact); }});
   contenders.push_back({"SGD, dense fp32", [&](std::int64_t) { run_kernel(sgd); }});
   contenders.push_back({"AdaGrad, dense fp32", [&](std::int64_t) { run_kernel(adagrad); }});
   contenders.push_back(
@@ -54,7 +61,7 @@ int run(int argc, char** argv) {
   fmt::print("{}; {} elements, medians of {} rounds, SIMULATION of kernels on one core\n",
              cpu_model(), count, rounds);
   for (const Contender& contender : contenders)
-    fmt::print("{:<30} {:8.1f} M elements/s\n", contender.name,
+    fmt::print("{:<34} {:8.1f} M elements/s\n", contender.name,
                static_cast<double>(count) / median(contender.seconds) / 1e6);
   return 0;
 }

@@ -59,7 +59,7 @@ inline std::uint32_t decoded_mean(std::uint32_t code, std::uint32_t exponent) {
                  (multiple << (is_normal ? to_first : to_subnormal)));
 }
 
-// Of magnitudes, the larger of which is normal, infinite or kNan.
+// The sum of two magnitudes, the larger of which is normal, infinite or kNan.
 inline std::uint32_t sum_of_magnitudes(std::uint32_t a, std::uint32_t b) {
 #pragma HLS inline
   const std::uint32_t larger = a > b ? a : b;

@@ -73,7 +73,7 @@ COUNTS = {
     "store_state_words": lambda w: w.words,
     "update_turns": lambda w: 4 * w.words,
     "store_parameter_words": lambda w: w.words,
-    # Of split state: at most, which is in the exact format.
+    # Split state in the exact format, which has the most words.
     "load_plain_words": lambda w: w.words,
     "store_plain_words": lambda w: w.words,
     "load_blocks": lambda w: math.ceil(w.words / 256),
