@@ -146,7 +146,7 @@ Bits Group::master_weight(std::int64_t element) const {
   return high + low + (is_tie(element) ? 0x10000u : 0u);
 }
 
-// Of an array that is no part of the master weights.
+// Bits of an array that is no part of the master weights.
 Bits Group::raw(std::int32_t array, std::int64_t element) const {
   switch (code(array)) {
     case ArrayCode::fp32_with_ties:

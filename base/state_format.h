@@ -93,7 +93,7 @@ struct StoredArrays {
   std::array<ArrayCode, kMaxStoredArrays> codes{};  // as many; the rest are fp32
 
   bool is_split() const { return codes[0] == ArrayCode::high; }
-  // Of the arrays in fp32 that they stand for.
+  // The number of arrays in fp32 that they stand for.
   std::int32_t decoded_count() const { return is_split() ? count - 1 : count; }
   // Bytes of one element in all arrays, scales included.
   double bytes_per_element() const {
@@ -106,6 +106,51 @@ struct StoredArrays {
     return bytes;
   }
   friend bool operator==(const StoredArrays&, const StoredArrays&) = default;
+};
+
+// The bits that round one element's codes. Lowest 19: `square8`; from 13: `mean8`; bits 8 to 15:
+// `low8`; lowest 16: `bf16`.
+// Its means, neighbours and successive updates are looked at in tests/base/state_codec_test.cpp.
+constexpr std::uint32_t mixed(std::uint32_t x, std::uint32_t key) {
+  std::uint32_t h = x * 0x9E3779B1u + key;
+  h ^= h >> 15;
+  h *= 0x2C1B3C6Du;
+  h ^= h >> 12;
+  h *= 0x297A2D39u;
+  h ^= h >> 15;
+  return h;
+}
+
+// How codes are rounded: by a hash of the run's seed, the number of the update and the flat index,
+// so that a step that is taken again has the same; or to the nearest, where a state is converted.
+class CodeRounding {
+ public:
+  static constexpr CodeRounding nearest() { return {}; }
+  // `optimizer_step` from 1.
+  static constexpr CodeRounding of_step(std::uint64_t seed, std::int64_t optimizer_step) {
+    CodeRounding rounding;
+    rounding.is_stochastic_ = true;
+    rounding.key_ =
+        mixed(static_cast<std::uint32_t>(optimizer_step),
+              mixed(static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)));
+    return rounding;
+  }
+
+  bool is_stochastic() const { return is_stochastic_; }
+  std::uint32_t key() const { return key_; }
+  // The key of an element: its bits are mixed(low half of the flat index, this).
+  constexpr std::uint32_t key_of(std::uint64_t flat_index) const {
+    return key_ ^ (static_cast<std::uint32_t>(flat_index >> 32) * 0x85EBCA77u);
+  }
+  constexpr std::uint32_t bits(std::int64_t flat_index) const {
+    const auto i = static_cast<std::uint64_t>(flat_index);
+    return mixed(static_cast<std::uint32_t>(i), key_of(i));
+  }
+  friend bool operator==(const CodeRounding&, const CodeRounding&) = default;
+
+ private:
+  bool is_stochastic_ = false;
+  std::uint32_t key_ = 0;
 };
 
 // Whether a state has such arrays; for what a file says.

@@ -13,6 +13,7 @@
 #include "cli/tune_report.h"
 #include "core/calibrate/platform_text.h"
 #include "core/platform/platform_text.h"
+#include "core/tune/fitted_run.h"
 #include "core/tune/machine_tuning.h"
 
 namespace sluice::cli {

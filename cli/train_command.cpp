@@ -125,10 +125,11 @@ class TrainCommand {
   Status open_devices() {
     if (config_.offload.backend == settings::Backend::emulated) return ok_status();
     const double patience_ns = config_.offload.device_patience * 1e9;
-    ASSIGN_OR_RETURN(devices_,
-                     hls_host::open_xrt_devices({.xclbin = config_.offload.xclbin,
-                                                 .rule = config_.update.rule,
-                                                 .patience_ns = static_cast<TimeNs>(patience_ns)}));
+    ASSIGN_OR_RETURN(
+        devices_, hls_host::open_xrt_devices({.xclbin = config_.offload.xclbin,
+                                              .rule = config_.update.rule,
+                                              .is_split = config_.offload.state_format.is_split(),
+                                              .patience_ns = static_cast<TimeNs>(patience_ns)}));
     return ok_status();
   }
 

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "cli/fit_report.h"
 #include "cli/simulate_report.h"
+#include "core/tune/fitted_run.h"
 #include "core/tune/machine_tuning.h"
 
 namespace sluice::cli {

@@ -1,6 +1,7 @@
 #include "core/answers/tuning.h"
 
 #include "core/answers/fit.h"
+#include "core/tune/fitted_run.h"
 #include "core/tune/machine_tuning.h"
 
 namespace sluice::answers {

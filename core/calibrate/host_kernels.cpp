@@ -85,7 +85,8 @@ struct Subgroup {
 
   csd::UpdateMemory memory() {
     csd::UpdateMemory memory;
-    for (std::size_t v = 0; v < state.size(); ++v) memory.state[v] = reinterpret_cast<std::byte*>(state[v].data());
+    for (std::size_t v = 0; v < state.size(); ++v)
+      memory.state[v] = reinterpret_cast<std::byte*>(state[v].data());
     memory.gradient = std::as_bytes(std::span(gradient));
     memory.parameters = parameters.data();
     return memory;

@@ -29,12 +29,11 @@ optimizer::UpdateArrays fp32_arrays(const UpdateTask& task, const UpdateMemory& 
 }
 
 optimizer::SplitArrays split_arrays(const UpdateTask& task, const UpdateMemory& memory) {
-  optimizer::SplitArrays arrays{
-      .state = {task.stored, memory.state, task.element_count},
-      .gradient = memory.gradient.data(),
-      .gradient_kind = task.gradient_kind,
-      .rounding = task.rounding,
-      .first_flat_index = task.first_flat_index};
+  optimizer::SplitArrays arrays{.state = {task.stored, memory.state, task.element_count},
+                                .gradient = memory.gradient.data(),
+                                .gradient_kind = task.gradient_kind,
+                                .rounding = task.rounding,
+                                .first_flat_index = task.first_flat_index};
   if (memory.parameters != nullptr) {
     arrays.state.data[0] = reinterpret_cast<std::byte*>(memory.parameters);
   }
@@ -129,8 +128,8 @@ Status update_by_tiles(const UpdateOrder& order, const UpdateMemory& memory,
 }
 
 template <typename Arrays>
-Status run_sparse_update(const UpdateOrder& order, const UpdateMemory& memory,
-                         const Arrays& arrays, UpdatedChecksums& updated) {
+Status run_sparse_update(const UpdateOrder& order, const UpdateMemory& memory, const Arrays& arrays,
+                         UpdatedChecksums& updated) {
   ASSIGN_OR_RETURN(const compress::SparseGradientView view, open_sparse(order, memory.gradient));
   compress::TileBuffer buffer;
   compress::SparseTile tile = view.tile_at(0);

@@ -14,8 +14,8 @@ namespace sluice::csd {
 struct UpdateMemory {
   std::array<std::byte*, kMaxStoredArrays> state{};  // as many as the task has stored; updated
   std::span<const std::byte> gradient;  // of the task's kind, or sparse and aligned to 64
-  // Receives the 16-bit copy of state in fp32; null: none is made. Of split state it has the copy,
-  // and the first array stands in for it only as the order's `copy` says; null: the array has it.
+  // Receives the 16-bit copy of state in fp32; null: none is made. With split state the copy is
+  // here, and passes to or from the first array as the order's `copy` says; null: the array has it.
   std::uint16_t* parameters = nullptr;
 };
 

@@ -9,7 +9,8 @@
 #include <span>
 
 #include "base/ids.h"
-#include "core/optimizer/split_update.h"
+#include "base/state_format.h"
+#include "core/optimizer/update_rule.h"
 #include "storage/io/file.h"
 #include "storage/state/commit_record.h"
 
@@ -25,8 +26,8 @@ struct UpdateTask {
   optimizer::GradientKind gradient_kind = optimizer::GradientKind::fp32;
   Float16Kind parameter_kind = Float16Kind::bf16;  // of the copy, where one is made
   StoredArrays stored = {};
-  CodeRounding rounding = {};           // of codes that lose something
-  std::int64_t first_flat_index = 0;    // of the subgroup in the whole model
+  CodeRounding rounding = {};         // of codes that lose something
+  std::int64_t first_flat_index = 0;  // of the subgroup in the whole model
 };
 
 // A stretch of the subgroup's gradient as it was sent down, with its checksum (XXH3-64, without
@@ -57,7 +58,7 @@ struct UpdateSource {
   std::int64_t gradient_offset_bytes = 0;
 };
 
-// Of split state whose copy of the parameters is where forward reads it: what passes between that
+// Split state whose copy of the parameters is where forward reads it: what passes between that
 // place and the first of the state's arrays.
 struct CopyPassing {
   bool comes_from_state = false;  // the version that is updated was read into the state's array

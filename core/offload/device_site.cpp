@@ -73,8 +73,8 @@ class DeviceSite final : public UpdateSite {
     for (std::size_t v = 0; v < transfers.size(); ++v) {
       reads[v] = csd_.read(transfers[v].label, device_transfer(transfers[v]));
     }
-    Status status = co_await runtime::together<kMaxStoredArrays>(
-        std::span(reads).first(transfers.size()));
+    Status status =
+        co_await runtime::together<kMaxStoredArrays>(std::span(reads).first(transfers.size()));
     co_return status;
   }
 

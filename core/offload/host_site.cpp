@@ -68,16 +68,16 @@ class HostSite final : public UpdateSite {
       const csd::Drive& from = *parts_.drives[transfers[v].lies_on];
       reads[v] = from.host_read(transfers[v].label, host_transfer(transfers[v]));
     }
-    Status status = co_await runtime::together<kMaxStoredArrays>(
-        std::span(reads).first(transfers.size()));
+    Status status =
+        co_await runtime::together<kMaxStoredArrays>(std::span(reads).first(transfers.size()));
     co_return status;
   }
   runtime::Operation write_state(const StateTransfer& transfer) override {
     return parts_.drives[transfer.lies_on]->host_write(transfer.label, host_transfer(transfer));
   }
   runtime::Task<Status> write_copy(StateTransfer transfer) override {
-    Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(waiting_for(
-        "a bounce buffer for the parameters' copy", device(), transfer.label.subgroup));
+    Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(
+        waiting_for("a bounce buffer for the parameters' copy", device(), transfer.label.subgroup));
     CO_RETURN_IF_ERROR(lease);
     const std::span<std::byte> bounce = parts_.bounces.bytes(*lease);
     const std::int64_t chunk = round_down(parts_.options.bounce_bytes, kPageBytes);
@@ -121,8 +121,7 @@ class HostSite final : public UpdateSite {
            updated.element_count * bytes_of(parts_.options.parameter_kind)});
       co_return written;
     }
-    const bool is_in_place =
-        parts_.options.has_16bit_copy() || parts_.options.has_copy_in_memory();
+    const bool is_in_place = parts_.options.has_16bit_copy() || parts_.options.has_copy_in_memory();
     if (is_in_place) co_return ok_status();  // the kernel wrote it there
     Status in = co_await parameters_in(updated, set);
     co_return in;
@@ -170,8 +169,7 @@ class HostSite final : public UpdateSite {
     label.subgroup = of.subgroup;
     label.step = of.step;
     return parts_.kernels.stage(label, size_bytes / 2, [this, of, offset_bytes, size_bytes, to] {
-      const std::int64_t first =
-          parts_.geometry.first_element(of.subgroup) * 2 + offset_bytes;
+      const std::int64_t first = parts_.geometry.first_element(of.subgroup) * 2 + offset_bytes;
       std::memcpy(to.data(), parts_.parameters.data() + first,
                   static_cast<std::size_t>(size_bytes));
       return ok_status();

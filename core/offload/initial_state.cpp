@@ -72,9 +72,8 @@ runtime::Task<Status> InitialState::create_queued(Queue& queue, const FillInitia
                                                   StepUpdate& update) {
   while (!queue.is_empty()) {
     const SubgroupId subgroup = queue.take();
-    Status created = is_split()
-                         ? co_await create_split(subgroup, fill, update)
-                         : co_await create_subgroup(subgroup, fill, update);
+    Status created = is_split() ? co_await create_split(subgroup, fill, update)
+                                : co_await create_subgroup(subgroup, fill, update);
     CO_RETURN_IF_ERROR(created);
   }
   co_return ok_status();
@@ -148,14 +147,14 @@ runtime::Task<Status> InitialState::create_split(SubgroupId subgroup, const Fill
     CO_RETURN_IF_ERROR(goes_on);
     const std::int64_t count = std::min(pieces.element_count(), element_count - first);
     const std::int64_t local_first = geometry.first_element(subgroup) + first;
-    const runtime::Operation make = parts_.kernels.stage(
-        label_of(stages::Stage::create_state, subgroup), count,
-        [this, &fill, &pieces, &sums, local_first, count]() -> Status {
-          ASSIGN_OR_RETURN(const std::span<const std::byte> copy,
-                           pieces.make(fill, local_first, count));
-          take_copy(copy, local_first, sums);
-          return ok_status();
-        });
+    const runtime::Operation make =
+        parts_.kernels.stage(label_of(stages::Stage::create_state, subgroup), count,
+                             [this, &fill, &pieces, &sums, local_first, count]() -> Status {
+                               ASSIGN_OR_RETURN(const std::span<const std::byte> copy,
+                                                pieces.make(fill, local_first, count));
+                               take_copy(copy, local_first, sums);
+                               return ok_status();
+                             });
     Status made = co_await make;
     CO_RETURN_IF_ERROR(made);
     pieces.on_made(count);
@@ -199,8 +198,7 @@ runtime::Task<Status> InitialState::write_pieces(SubgroupId subgroup, SplitPiece
 }
 
 // To the drive that layers' parameters are read from; the offset is that in the copy.
-runtime::Operation InitialState::write_copy(SubgroupId subgroup,
-                                            csd::HostTransfer transfer) const {
+runtime::Operation InitialState::write_copy(SubgroupId subgroup, csd::HostTransfer transfer) const {
   transfer.offset_bytes += parts_.parameter_store.offset_bytes(subgroup);
   return parts_.drives[parts_.versions.device_of(subgroup)]->host_write(
       {stages::Stage::parameter_write, subgroup}, transfer);

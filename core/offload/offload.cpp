@@ -218,7 +218,7 @@ runtime::Task<Status> Offload::end_step(const state::TrainingPosition& position)
 runtime::Task<Status> Offload::finish_step(state::TrainingPosition position, StepUpdate& update) {
   Status written = co_await update.tasks.join();
   CO_RETURN_IF_ERROR(written);
-  update.all_read.set();  // of a step that was skipped nothing was
+  update.unread.none.set();  // of a step that was skipped nothing was
   Status closed = co_await close_step(position, update);
   co_return closed;
 }

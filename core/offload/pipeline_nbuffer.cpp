@@ -7,7 +7,7 @@
 // Why this is safe: a subgroup of step n + 1 waits for its state turn, which step n holds until the
 // subgroup is written, so what is read ahead is the version of step n; the slot that step n + 1
 // writes is taken only once step n is committed (update.started), so the last commit stays whole;
-// and reads ahead begin when step n has read everything (before->all_read), so they are never in
+// and reads ahead begin when step n has read everything (before->unread.none), so they are never in
 // the way of the step that forward waits for.
 //
 // With overlap=exact subgroups are taken from the last on while backward runs, each updated when
@@ -36,7 +36,7 @@ class NbufferPipeline final : public UpdatePipeline {
 
  private:
   runtime::Task<Status> run(StepUpdate& update, DeviceId device) {
-    Status read = co_await update.before->all_read.wait(
+    Status read = co_await update.before->unread.none.wait(
         waiting_for("the step before it to be read", device, kNoSubgroup));
     CO_RETURN_IF_ERROR(read);
     runtime::TaskGroup subgroups(parts_.runtime);

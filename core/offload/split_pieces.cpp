@@ -77,9 +77,9 @@ csd::HostTransfer SplitPieces::pages(std::int32_t variable, bool is_last) {
   const std::int64_t size_bytes =
       is_last ? part.filled_bytes : round_down(part.filled_bytes, kPageBytes);
   if (!bytes.empty()) {
-    std::memset(bytes.data() + size_bytes, 0,
-                static_cast<std::size_t>(is_last ? round_up(size_bytes, kPageBytes) - size_bytes
-                                                 : 0));
+    std::memset(
+        bytes.data() + size_bytes, 0,
+        static_cast<std::size_t>(is_last ? round_up(size_bytes, kPageBytes) - size_bytes : 0));
   }
   return {part.written_bytes, bytes, size_bytes};
 }

@@ -37,7 +37,7 @@ class SplitPieces {
   // the last page, too.
   csd::HostTransfer pages(std::int32_t variable, bool is_last);
   void on_written(std::int32_t variable, const csd::HostTransfer& transfer);
-  // Of all that was made.
+  // Those of all that was made.
   csd::UpdatedChecksums checksums() const;
 
  private:

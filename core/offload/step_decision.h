@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/state_codec.h"
+#include "base/state_format.h"
 #include "core/optimizer/update_rule.h"
 
 namespace sluice::offload {

@@ -10,12 +10,12 @@ StepUpdate::StepUpdate(runtime::Runtime& runtime,
       started(runtime),
       next_slot(check_counts.count()),
       next_checksums(check_counts.count()),
-      all_read(runtime),
+      unread(runtime),
       tasks(runtime) {
   for (const std::int32_t count : check_counts) {
     gradient_checks.emplace_back(static_cast<std::size_t>(count));
   }
-  all_read.set();  // no step has begun, so none is being read
+  unread.none.set();  // no step has begun, so none is being read
 }
 
 void StepUpdate::begin(std::int32_t new_step, bool is_to_commit, const UpdateAhead& ahead) {
@@ -24,8 +24,8 @@ void StepUpdate::begin(std::int32_t new_step, bool is_to_commit, const UpdateAhe
   rounding = ahead.rounding;
   decided.reset();
   started.reset();
-  unread_count = next_slot.count();
-  all_read.reset();
+  unread.count = next_slot.count();
+  unread.none.reset();
   CHECK_EQ(clip.has_value(), ahead.clip.has_value());
   if (clip) {
     clip->begin(*ahead.clip);
@@ -55,14 +55,14 @@ optimizer::UpdateScalars StepUpdate::scalars(SubgroupId subgroup) const {
 void StepUpdate::decide(const StepDecision& made) {
   decision = made;
   speculation.decide(made);
-  if (made.apply) unread_count += speculation.refuted_count();
+  if (made.apply) unread.count += speculation.refuted_count();
   decided.set();
-  if (unread_count == 0) all_read.set();
+  if (unread.count == 0) unread.none.set();
 }
 
 void StepUpdate::on_read() {
-  unread_count -= 1;
-  if (unread_count == 0 && decided.is_set()) all_read.set();
+  unread.count -= 1;
+  if (unread.count == 0 && decided.is_set()) unread.none.set();
 }
 
 }  // namespace sluice::offload

@@ -7,7 +7,7 @@
 //   started     the step before has ended, and is committed if it was to be: the next version's
 //               slots are taken
 //   decided     the gradients are on the drives, and `decision` says what to do with them
-//   all_read    every subgroup's state and gradient are read, for good: the next step's reads are
+//   unread.none every subgroup's state and gradient are read, for good: the next step's reads are
 //               not in their way
 //
 // Thread contract: the schedule's thread, but for clip, gradient_checks and next_checksums,
@@ -24,6 +24,14 @@
 #include "storage/state/state_layout.h"
 
 namespace sluice::offload {
+
+// What a step has left to read.
+struct Unread {
+  explicit Unread(runtime::Runtime& runtime) : none(runtime) {}
+
+  std::int32_t count = 0;  // subgroups; those that are updated once more count again
+  runtime::Event none;
+};
 
 struct StepUpdate {
   // `check_counts`: how many chunks each subgroup's gradient goes down in.
@@ -64,8 +72,7 @@ struct StepUpdate {
   runtime::Event started;
   IdVector<SubgroupId, state::SlotId> next_slot;
   IdVector<SubgroupId, csd::UpdatedChecksums> next_checksums;
-  std::int32_t unread_count = 0;  // subgroups; those that are updated once more count again
-  runtime::Event all_read;
+  Unread unread;
   runtime::TaskGroup tasks;  // of the pipeline
 };
 

@@ -186,8 +186,7 @@ runtime::Task<Status> SubgroupUpdate::write_some(csd::TransferLabel label, state
     writes[count++] = site.write_state(transfer_of(label, slot, v, set));
   }
   if (count == 0) co_return ok_status();
-  Status status =
-      co_await runtime::together<kMaxStoredArrays>(std::span(writes).first(count));
+  Status status = co_await runtime::together<kMaxStoredArrays>(std::span(writes).first(count));
   co_return status;
 }
 
@@ -201,8 +200,7 @@ csd::UpdateOrder SubgroupUpdate::order_of(const StepUpdate& update, SubgroupId s
   CHECK_EQ(optimizer::rule_info(order.task.scalars).state_count(),
            order.task.stored.decoded_count());
   order.task.rounding = update.rounding;
-  order.task.first_flat_index =
-      parts_.options.first_flat_index + geometry.first_element(subgroup);
+  order.task.first_flat_index = parts_.options.first_flat_index + geometry.first_element(subgroup);
   if (parts_.options.has_copy_in_memory()) {
     order.copy = {.comes_from_state = !parts_.cache.has(subgroup, 0),
                   .goes_to_state = update.commits};

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/figure_text.h"
-#include "core/optimizer/split_update.h"
 #include "core/model/device_name.h"
 #include "core/offload/assembly_plan.h"
 #include "core/offload/offload_memory.h"
 #include "core/offload/parameter_store.h"
 #include "core/offload/state_cache.h"
+#include "core/optimizer/split_update.h"
 #include "core/plan/model_options.h"
 #include "core/plan/rank_share.h"
 #include "core/plan/run_extent.h"
@@ -237,7 +237,8 @@ Result<RunPlan> plan_tensors(const settings::RunConfig& config, model::FlatLayou
 // A cache that nothing fits into would do nothing, and not say so.
 Status check_state_cache(const RunPlan& plan, const settings::RunConfig& config) {
   const std::int64_t asked_bytes = config.offload.state_cache_bytes;
-  const std::int64_t least_bytes = offload::kept_subgroup_bytes(options_of(config, plan.share), plan.geometry);
+  const std::int64_t least_bytes =
+      offload::kept_subgroup_bytes(options_of(config, plan.share), plan.geometry);
   if (asked_bytes <= 0 || asked_bytes >= least_bytes) return ok_status();
   return make_error(ErrorCode::config,
                     "state_cache={} keeps nothing: the state of one subgroup takes {}; give that "

@@ -128,9 +128,10 @@ std::string format_words(const StateFormat& format) {
     case StateFormatKind::exact:
       return " · exact state";
     case StateFormatKind::compact:
-      return fmt::format(" · compact state, remainders of {} bits: other numbers than "
-                         "state_format=fp32",
-                         format.remainder_bits);
+      return fmt::format(
+          " · compact state, remainders of {} bits: other numbers than "
+          "state_format=fp32",
+          format.remainder_bits);
   }
   return "";
 }

@@ -197,19 +197,14 @@ Status check_together(const Reading& reading) {
   }
   const StateFormat& format = config.offload.state_format;
   if (format.is_split() && config.arithmetic.precision != ParameterKind::bf16) {
-    return fail("state_format",
-                "state_format = \"exact\" and \"compact\" store of a master weight what its bf16 copy "
-                "does not say, so they need precision = \"bf16\"; use state_format = \"fp32\"");
+    return fail(
+        "state_format",
+        "state_format = \"exact\" and \"compact\" store of a master weight what its bf16 copy "
+        "does not say, so they need precision = \"bf16\"; use state_format = \"fp32\"");
   }
   if (format.remainder_bits != 16 && format.remainder_bits != 8) {
     return fail("remainder_bits", fmt::format("remainder_bits = {}: a remainder has 16 bits or 8",
                                               format.remainder_bits));
-  }
-  if (format.is_split() && config.offload.method == Method::csd &&
-      config.offload.backend == Backend::xrt) {
-    return fail("state_format",
-                "state_format = \"exact\" and \"compact\" have no kernels for backend = \"xrt\" yet: use "
-                "state_format = \"fp32\" or method = \"host\"");
   }
   if (config.offload.overlap == offload::Overlap::local &&
       config.arithmetic.precision == ParameterKind::fp16) {
@@ -290,8 +285,7 @@ Result<RunConfig> finish(Reading& reading) {
 
 bool may_be_exact(const RunConfig& config) {
   return config.offload.state_format.kind != StateFormatKind::compact &&
-         config.arithmetic.precision == ParameterKind::bf16 &&
-         config.offload.backend == Backend::emulated;
+         config.arithmetic.precision == ParameterKind::bf16;
 }
 
 Result<RunConfig> parse_run_config(std::string_view toml, const std::string& path_for_messages,

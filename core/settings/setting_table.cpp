@@ -250,7 +250,8 @@ const Setting kSettings[] = {
      "How optimizer state is stored: in fp32; exact, without what the 16-bit parameters say "
      "already, which changes no number; or compact, in a third of the bytes, which changes numbers "
      "(docs/compact_state.md)."},
-    {"remainder_bits", "offload", numbers, integer, AT(offload.state_format.remainder_bits), between(8, 16), "bits",
+    {"remainder_bits", "offload", numbers, integer, AT(offload.state_format.remainder_bits),
+     between(8, 16), "bits",
      "With state_format=compact: what is stored of a master weight beside the 16-bit parameter, 16 "
      "bits or 8."},
     {"wire", "offload", own, word,

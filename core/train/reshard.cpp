@@ -74,8 +74,8 @@ Result<csd::UpdatedChecksums> SubgroupArrays::write(StateStore& to, state::SlotI
   StoredSpan stored{geometry_.stored(), {}, count};
   for (std::int32_t v = 0; v < geometry_.variable_count; ++v) {
     const auto at = static_cast<std::size_t>(v);
-    ASSIGN_OR_RETURN(arrays[at], io::PageAlignedBuffer::allocate(
-                                     to.layout().extent(slot, v, count).size_bytes));
+    ASSIGN_OR_RETURN(
+        arrays[at], io::PageAlignedBuffer::allocate(to.layout().extent(slot, v, count).size_bytes));
     std::ranges::fill(arrays[at].bytes(), std::byte{});
     stored.data[at] = arrays[at].bytes().data();
   }
@@ -86,9 +86,9 @@ Result<csd::UpdatedChecksums> SubgroupArrays::write(StateStore& to, state::SlotI
     const auto at = static_cast<std::size_t>(v);
     const auto size_bytes = static_cast<std::size_t>(geometry_.array_bytes(v, count));
     checksums[at] = state::checksum(arrays[at].bytes().first(size_bytes));
-    RETURN_IF_ERROR(to.file(slot.device)
-                        .write_exactly(to.file_offset(to.layout().extent(slot, v, count)),
-                                       arrays[at].bytes()));
+    RETURN_IF_ERROR(
+        to.file(slot.device)
+            .write_exactly(to.file_offset(to.layout().extent(slot, v, count)), arrays[at].bytes()));
   }
   return checksums;
 }
@@ -147,12 +147,12 @@ Result<Resharded> Resharder::run() {
     static_cast<void>(dropped);  // the first error is the one to tell
     return written.error();
   }
-  Resharded changed{.has_changed = true,
-                    .step = set.step,
-                    .from = set.parts.size() == 1 ? "whole"
-                                                  : fmt::format("in {} parts", set.parts.size()),
-                    .format = set.parts.front().format,
-                    .has_other_ranks = !is_own(set)};
+  Resharded changed{
+      .has_changed = true,
+      .step = set.step,
+      .from = set.parts.size() == 1 ? "whole" : fmt::format("in {} parts", set.parts.size()),
+      .format = set.parts.front().format,
+      .has_other_ranks = !is_own(set)};
   // Before it is gone.
   changed.drops_residual = is_first() && changed.has_other_ranks && has_residual(set);
   RETURN_IF_ERROR(agreed(is_first() ? put_all_in_place(rank_count()) : ok_status()));
@@ -229,10 +229,9 @@ Result<FoundSet> Resharder::choose_set() {
       if (!never_committed) never_committed = store.error();
       continue;
     }
-    const Found found{place, (*store)->identity().share,
-                      (*store)->layout().geometry().subgroup_elements,
-                      format_of((*store)->layout().geometry().stored()),
-                      (*store)->committed().position.step};
+    const Found found{
+        place, (*store)->identity().share, (*store)->layout().geometry().subgroup_elements,
+        format_of((*store)->layout().geometry().stored()), (*store)->committed().position.step};
     const state::Share& share = found.share;
     Found& best = kinds[{share.parameter_parts, share.state_parts, found.subgroup_elements}]
                        [{share.state_part, share.parameter_part}];

@@ -16,10 +16,12 @@
 #include "core/session/wrap_engine.h"
 #include "core/train/run_origin.h"
 #include "core/train/training_text.h"
-#include "profiler/record/recorder.h"
 
 namespace sluice::csd {
 class DeviceFactory;
+}
+namespace sluice::record {
+class Recorder;
 }
 namespace sluice::session {
 struct KeptSnapshot;

@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "core/simulate/simulation.h"
+#include "core/tune/fitted_run.h"
 #include "core/tune/plan_knobs.h"
 #include "core/tune/tier_plan.h"
 
@@ -46,7 +47,12 @@ MachineTuning::MachineTuning(ModelOnPlatform start, TuneChoice choice)
     : start_(std::move(start)), choice_(std::move(choice)) {}
 
 MachineTuning::MachineTuning(FittedRun start, TuneChoice choice)
-    : start_(std::move(start)), choice_(std::move(choice)) {}
+    : start_(std::make_shared<const FittedRun>(std::move(start))), choice_(std::move(choice)) {}
+
+const FittedRun* MachineTuning::fitted_run() const {
+  const auto* const start = std::get_if<std::shared_ptr<const FittedRun>>(&start_);
+  return start == nullptr ? nullptr : start->get();
+}
 
 double MachineTuning::time_scale() const {
   return fitted_run() != nullptr ? fitted_run()->run.time_scale : 1;

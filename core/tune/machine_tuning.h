@@ -5,6 +5,7 @@
 // Thread contract: plain data and free functions; a MachineTuning belongs to one thread.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,11 +15,13 @@
 #include "base/status.h"
 #include "core/plan/run_plan.h"
 #include "core/simulate/simulated_step.h"
-#include "core/tune/fitted_run.h"
+#include "core/tune/stops.h"
 #include "core/tune/tier_memory.h"
 #include "core/tune/tuning.h"
 
 namespace sluice::tune {
+
+struct FittedRun;
 
 // Paths of a model file and a platform file.
 struct ModelOnPlatform {
@@ -66,7 +69,7 @@ class MachineTuning {
   MachineTuning(FittedRun start, TuneChoice choice);
 
   // Null where no run was recorded.
-  const FittedRun* fitted_run() const { return std::get_if<FittedRun>(&start_); }
+  const FittedRun* fitted_run() const;
   // The simulated times of a recorded run times this are by the recording's clock.
   double time_scale() const;
 
@@ -86,7 +89,7 @@ class MachineTuning {
   Result<plan::RunPlan> plan_of(std::vector<std::string> overrides,
                                 const TuneSettings& settings) const;
 
-  std::variant<ModelOnPlatform, FittedRun> start_;
+  std::variant<ModelOnPlatform, std::shared_ptr<const FittedRun>> start_;
   TuneChoice choice_;
 };
 

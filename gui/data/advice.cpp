@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "base/refusal.h"
+#include "core/tune/fitted_run.h"
 #include "core/tune/like_run.h"
 #include "core/tune/machine_tuning.h"
 #include "core/tune/predicted_changes.h"

@@ -42,7 +42,8 @@ class XrtFactory final : public csd::DeviceFactory {
 }  // namespace
 
 Result<std::unique_ptr<csd::DeviceFactory>> open_xrt_devices(const XrtOptions& options) {
-  ASSIGN_OR_RETURN(KernelFile file, read_kernel_file(options.xclbin, options.rule));
+  ASSIGN_OR_RETURN(KernelFile file,
+                   read_kernel_file(options.xclbin, options.rule, options.is_split));
   ASSIGN_OR_RETURN(std::vector<CardFacts> cards, list_cards());
   if (cards.empty()) {
     return make_error(ErrorCode::unsupported,

@@ -17,6 +17,7 @@ namespace sluice::hls_host {
 struct XrtOptions {
   std::string xclbin;                            // path; what the cards are programmed with
   std::optional<optimizer::RuleKind> rule = {};  // whose kernel it must have; empty: any
+  bool is_split = false;                         // and of state that is not fp32
   TimeNs patience_ns = 30'000'000'000;  // after which an update that has not ended is given up
 };
 

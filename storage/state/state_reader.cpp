@@ -6,7 +6,7 @@ namespace sluice::state {
 namespace {
 
 constexpr std::int64_t kBufferBytes = std::int64_t{8} << 20;
-// Of a split state, decoded at once.
+// Elements of a split state that are decoded at once.
 constexpr std::int64_t kDecodedElements = 64 * kBlockElements;
 // The widest array of as many, and the pages that its ends begin and end in.
 constexpr std::int64_t kPartBytes = kDecodedElements * 4 + 2 * kPageBytes;

@@ -36,7 +36,7 @@ class StateReader {
   Result<StoredSpan> read_stored(SubgroupId subgroup, std::int64_t low, std::int64_t high);
 
   StateStore* store_;
-  io::PageAlignedBuffer buffer_;  // of a split state: a part for each array
+  io::PageAlignedBuffer buffer_;  // with split state it has a part for each array
   std::vector<float> decoded_;
 };
 

@@ -135,7 +135,7 @@ std::vector<float> group_maxima(const std::vector<float>& values) {
 // 2^(E-7) of a group's exponent E, at least the smallest normal number.
 double mean_bias_of(float largest) {
   const std::uint32_t exponent = bits_of(largest) >> 23;
-  return value_of(std::max<std::uint32_t>(exponent, 8) - 7 << 23);
+  return value_of((std::max<std::uint32_t>(exponent, 8) - 7) << 23);
 }
 
 // How far numbers are from what they were, in steps of their codes: at most half of one if rounded

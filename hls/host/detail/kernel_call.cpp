@@ -148,20 +148,18 @@ KernelCall update_call(const csd::UpdateTask& task, std::int64_t gradient_bytes,
   return call;
 }
 
-KernelCall split_update_call(const csd::UpdateTask& task, const StoredArrays& stored,
-                             const CodeRounding& rounding, std::int64_t first_flat_index,
-                             std::int64_t gradient_bytes) {
+KernelCall split_update_call(const csd::UpdateTask& task, std::int64_t gradient_bytes) {
   const optimizer::RuleKind rule = rule_of(task);
-  const std::uint32_t format = split_format(rule, stored);
+  const std::uint32_t format = split_format(rule, task.stored);
   // The kernels round by the hash; the exact format rounds nothing.
-  CHECK(rounding.is_stochastic() || format == kExact);
+  CHECK(task.rounding.is_stochastic() || format == kExact);
   KernelCall call;
   call.kernel = update_kernel_name(rule, true);
-  add_buffers(call, stored.count);
+  add_buffers(call, task.stored.count);
   call.add(Role::result);
   call.add(static_cast<std::uint64_t>(task.element_count),
            static_cast<std::uint64_t>(gradient_bytes / kWordBytes), gradient_format(task), format);
-  call.add(static_cast<std::uint64_t>(first_flat_index), rounding.key());
+  call.add(static_cast<std::uint64_t>(task.first_flat_index), task.rounding.key());
   std::visit([&call](const auto& scalars) { add_scalars(call, scalars); }, task.scalars);
   return call;
 }
@@ -178,9 +176,8 @@ Status take_update_result(const csd::UpdateOrder& order, const char* kernel, Res
                           csd::UpdatedChecksums& updated) {
   const std::uint32_t status = lane32(result, 0);
   if (status != kUpdated) return refused(order, kernel, status, lane32(result, 1));
-  const auto count =
-      static_cast<std::size_t>(optimizer::rule_info(order.task.scalars).state_count());
-  std::array<std::uint64_t, optimizer::kMaxStateArrays> found{};
+  const auto count = static_cast<std::size_t>(order.task.stored.count);
+  std::array<std::uint64_t, kMaxStoredArrays> found{};
   for (std::size_t v = 0; v < count; ++v) {
     found[v] = lane64(result, 1, v);
     updated[v] = lane64(result, 2, v);

@@ -44,11 +44,8 @@ inline constexpr const char* kChecksumKernel = "checksum";
 // `gradient_bytes`: of the gradient's buffer, whole words.
 KernelCall update_call(const csd::UpdateTask& task, std::int64_t gradient_bytes,
                        bool has_parameters);
-// The same on split state: `stored` are the rule's arrays in a format, of which the first, the bf16
-// copy, is the parameters. `first_flat_index` is that of the subgroup's first element.
-KernelCall split_update_call(const csd::UpdateTask& task, const StoredArrays& stored,
-                             const CodeRounding& rounding, std::int64_t first_flat_index,
-                             std::int64_t gradient_bytes);
+// The same on split state, the first of whose arrays, the bf16 copy, is the parameters.
+KernelCall split_update_call(const csd::UpdateTask& task, std::int64_t gradient_bytes);
 KernelCall checksum_call(const csd::GradientChunkCheck& chunk);
 
 // Three words of 64 bytes; a checksum's result is one.

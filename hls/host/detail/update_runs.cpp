@@ -67,8 +67,11 @@ Status UpdateRuns::prepare(Flight& flight, const RoleBuffers& buffers,
                            std::int64_t gradient_bytes) {
   const csd::UpdateOrder& order = *flight.order;
   const bool has_parameters = buffers[static_cast<std::size_t>(Role::parameters)] != nullptr;
-  RETURN_IF_ERROR(
-      add_launch(flight, update_call(order.task, gradient_bytes, has_parameters), buffers));
+  RETURN_IF_ERROR(add_launch(flight,
+                             order.task.stored.is_split()
+                                 ? split_update_call(order.task, gradient_bytes)
+                                 : update_call(order.task, gradient_bytes, has_parameters),
+                             buffers));
   const Launch& update = *flight.launches.front();
   const std::size_t unit_count = units_.find(std::string_view(update.kernel))->second.size();
   flight.unit = unit_count > 1 ? static_cast<std::int32_t>(update.unit) : -1;

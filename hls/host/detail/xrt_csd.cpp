@@ -144,6 +144,7 @@ Status XrtCsd::start_update(const csd::UpdateOrder& order, const csd::UpdateBuff
   give(Role::state0, buffers.state[0]);
   give(Role::state1, buffers.state[1]);
   give(Role::state2, buffers.state[2]);
+  give(Role::state3, buffers.state[3]);
   give(Role::parameters, buffers.parameters);
   const std::int64_t gradient_bytes = round_up(buffers.gradient->size_bytes(), kPageBytes);
   return runs_->start(order, given, gradient_bytes, updated, std::move(completion));

@@ -17,6 +17,7 @@
 #include "core/compress/sparse_gradient.h"
 #include "core/csd/device_factory.h"
 #include "core/optimizer/gradient_stats.h"
+#include "core/optimizer/split_update.h"
 #include "core/runtime/byte_counters.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/sync.h"

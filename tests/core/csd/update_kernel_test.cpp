@@ -8,6 +8,7 @@
 
 #include "core/compress/sparse_gradient.h"
 #include "core/csd/emulated_csd.h"
+#include "core/optimizer/split_update.h"
 #include "core/runtime/clocks.h"
 #include "core/runtime/runtime.h"
 #include "storage/state/checksum.h"

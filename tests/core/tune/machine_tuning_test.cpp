@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/tune/fitted_run.h"
 #include "tests/core/tune/made_recording.h"
 
 namespace sluice::tune {

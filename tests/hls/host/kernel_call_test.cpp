@@ -93,12 +93,13 @@ TEST_CASE("a call on split state has the arguments of its kernel, whatever the f
          {std::pair(StateFormat{StateFormatKind::exact, 16}, hls_kernels::kStateExact),
           std::pair(StateFormat{StateFormatKind::compact, 16}, hls_kernels::kStateCompact16),
           std::pair(StateFormat{StateFormatKind::compact, 8}, hls_kernels::kStateCompact8)}) {
-      const StoredArrays stored = optimizer::stored_arrays(rule, format);
-      const KernelCall call =
-          split_update_call(task_of(rule), stored, CodeRounding::of_step(1, 2), 1 << 20, 4096);
+      csd::UpdateTask task = task_of(rule);
+      task.stored = optimizer::stored_arrays(rule, format);
+      task.rounding = CodeRounding::of_step(1, 2);
+      const KernelCall call = split_update_call(task, 4096);
       CHECK(call.kernel == name);
       CHECK(letters_of(call) == letters);
-      const std::size_t first_scalar = 3 + 2 * static_cast<std::size_t>(stored.count) + 1;
+      const std::size_t first_scalar = 3 + 2 * static_cast<std::size_t>(task.stored.count) + 1;
       CHECK(argument<Role>(call, first_scalar - 1) == Role::result);
       CHECK(argument<std::uint32_t>(call, first_scalar + 3) == value);
     }
@@ -111,10 +112,10 @@ TEST_CASE("a call on split state has the arguments of its kernel, whatever the f
 TEST_CASE("each scalar of AdamW on split state is where the kernel takes it") {
   csd::UpdateTask task = task_of(optimizer::RuleKind::adamw);
   task.is_sparse = true;
-  const CodeRounding rounding = CodeRounding::of_step(9, 3);
-  const KernelCall call = split_update_call(
-      task, optimizer::stored_arrays(optimizer::RuleKind::adamw, {StateFormatKind::compact, 8}),
-      rounding, std::int64_t{7} << 33, 640);
+  task.stored = optimizer::stored_arrays(optimizer::RuleKind::adamw, {StateFormatKind::compact, 8});
+  task.rounding = CodeRounding::of_step(9, 3);
+  task.first_flat_index = std::int64_t{7} << 33;
+  const KernelCall call = split_update_call(task, 640);
   CHECK(argument<Role>(call, 2) == Role::gradient);
   CHECK(argument<Role>(call, 3) == Role::state0);
   CHECK(argument<Role>(call, 4) == Role::state0);
@@ -123,7 +124,7 @@ TEST_CASE("each scalar of AdamW on split state is where the kernel takes it") {
   CHECK(argument<std::uint64_t>(call, 13) == 10);
   CHECK(argument<std::uint32_t>(call, 14) == hls_kernels::kGradientSparse);
   CHECK(argument<std::uint64_t>(call, 16) == std::uint64_t{7} << 33);
-  CHECK(argument<std::uint32_t>(call, 17) == rounding.key());
+  CHECK(argument<std::uint32_t>(call, 17) == task.rounding.key());
   const auto& scalars = std::get<optimizer::AdamWScalars>(task.scalars);
   CHECK(argument<float>(call, 18) == scalars.grad_scale);
   CHECK(argument<float>(call, 26) == scalars.eps);
