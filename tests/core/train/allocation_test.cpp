@@ -5,6 +5,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+#include "profiler/record/recorder.h"
 #include "tests/allocation_count.h"
 #include "tests/core/train/small_run.h"
 
