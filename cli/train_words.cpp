@@ -24,7 +24,7 @@ std::string TrainWords::header() const {
              arguments.resume ? "Going on from" : "Writing",
              arguments.resume ? fmt::format("step {}", committed_step()) : initial_state_words(),
              config.files.state_directory) +
-         next_rate_line() + resharded_line() + recipe_lines();
+         next_rate_line() + format_line() + resharded_line() + recipe_lines();
 }
 
 std::string TrainWords::parameter_words() const {
@@ -77,21 +77,21 @@ std::string TrainWords::recipe_lines() const {
   return lines;
 }
 
+// Where the state was kept in another format.
+std::string TrainWords::format_line() const {
+  const std::optional<StateFormat>& before = run.origin().format_before;
+  if (!before) return "";
+  const StateFormat& format = config.offload.state_format;
+  return fmt::format("The state was {}, and is now {}: its numbers are {}\n", format_text(*before),
+                     format_text(format),
+                     format.kind == StateFormatKind::compact ? "rounded" : "the same");
+}
+
 // Where the state was that of other ranks.
 std::string TrainWords::resharded_line() const {
   const train::Resharded& resharded = run.origin().resharded;
   if (!resharded.has_changed) return "";
-  const StateFormat& format = config.offload.state_format;
-  const std::string converted =
-      resharded.format == format
-          ? ""
-          : fmt::format("The state was stored as {}, and is now {}; {}\n",
-                        format_text(resharded.format), format_text(format),
-                        format.kind == StateFormatKind::compact ? "its numbers are rounded"
-                                                                : "its numbers are the same");
-  if (!resharded.has_other_ranks) return converted;
-  return converted +
-         fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
+  return fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
                      resharded.from, run.plan().share.is_sharded() ? "in parts" : "whole",
                      rank_count, rank_count == 1 ? "rank" : "ranks");
 }

@@ -1,6 +1,7 @@
 // How a session's run is opened: planned, its state begun or gone on with, its record.
 
 #include "core/offload/assembly.h"
+#include "core/session/format_change.h"
 #include "core/session/knob_changes.h"
 #include "core/session/live_control.h"
 #include "core/session/note_box.h"
@@ -82,6 +83,11 @@ Status Session::Schedule::open_state(StartFrom start) {
                       "{}: there is no state whose step {} could be gone on from",
                       run_->plan().config.files.state_directory, request_.from->step);
   }
+  const settings::RunConfig& config = run_->plan().config;
+  RETURN_IF_ERROR(change_format(
+      run_->plan(),
+      {config.files.state_directory, config.storage.durability, config.storage.caching},
+      state.identity(), {}));
   RETURN_IF_ERROR(state.open(false));
   RETURN_IF_ERROR(state.check_found());
   if (request_.from) {

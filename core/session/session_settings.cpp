@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/plan/run_plan.h"
+#include "core/session/format_change.h"
 #include "core/session/tensor_table.h"
 #include "storage/state/state_store.h"
 
@@ -102,6 +103,7 @@ Status check_goes_with_session(const settings::RunConfig& config) {
 }
 
 Result<StartFrom> start_of(const std::string& directory) {
+  RETURN_IF_ERROR(finish_format_change({.directory = directory}));
   if (!state::StateStore::exists(directory)) return StartFrom::new_state;
   const auto found = state::StateStore::open_read_only({.directory = directory});
   if (found.ok()) return StartFrom::last_commit;

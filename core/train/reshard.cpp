@@ -9,16 +9,14 @@
 #include <sstream>
 #include <tuple>
 
-#include "base/state_codec.h"
-#include "core/csd/update_task.h"
 #include "core/offload/residual_file.h"
 #include "core/plan/run_plan.h"
 #include "core/train/ranks.h"
 #include "core/train/state_pieces.h"
-#include "storage/state/checksum.h"
 #include "storage/state/replacement.h"
 #include "storage/state/return_to.h"
 #include "storage/state/state_reader.h"
+#include "storage/state/state_writer.h"
 
 namespace sluice::train {
 namespace {
@@ -31,7 +29,6 @@ struct Found {
   std::string directory;
   state::Share share;
   std::int64_t subgroup_elements = 0;
-  StateFormat format;
   std::int64_t step = 0;
 };
 
@@ -45,52 +42,6 @@ bool has_residual(const FoundSet& set) {
   return std::ranges::any_of(set.parts, [](const Found& found) {
     return offload::has_residual((fs::path(found.directory) / offload::kResidualFileName).string());
   });
-}
-
-// One subgroup on its way into its slot.
-class SubgroupArrays {
- public:
-  explicit SubgroupArrays(const state::Geometry& geometry) : geometry_(geometry) {
-    values_.resize(static_cast<std::size_t>(geometry.stored().decoded_count()));
-  }
-
-  // What is to be written of a variable.
-  std::span<float> values(std::int32_t variable, std::int64_t count) {
-    std::vector<float>& values = values_[static_cast<std::size_t>(variable)];
-    values.resize(static_cast<std::size_t>(count));
-    return values;
-  }
-  Result<csd::UpdatedChecksums> write(StateStore& to, state::SlotId slot, std::int64_t count);
-
- private:
-  const state::Geometry& geometry_;
-  std::vector<std::vector<float>> values_;
-};
-
-// Rounded to the nearest, where the format rounds.
-Result<csd::UpdatedChecksums> SubgroupArrays::write(StateStore& to, state::SlotId slot,
-                                                    std::int64_t count) {
-  std::array<io::PageAlignedBuffer, kMaxStoredArrays> arrays;
-  StoredSpan stored{geometry_.stored(), {}, count};
-  for (std::int32_t v = 0; v < geometry_.variable_count; ++v) {
-    const auto at = static_cast<std::size_t>(v);
-    ASSIGN_OR_RETURN(
-        arrays[at], io::PageAlignedBuffer::allocate(to.layout().extent(slot, v, count).size_bytes));
-    std::ranges::fill(arrays[at].bytes(), std::byte{});
-    stored.data[at] = arrays[at].bytes().data();
-  }
-  encode(std::vector<std::span<const float>>(values_.begin(), values_.end()),
-         CodeRounding::nearest(), 0, stored);
-  csd::UpdatedChecksums checksums{};
-  for (std::int32_t v = 0; v < geometry_.variable_count; ++v) {
-    const auto at = static_cast<std::size_t>(v);
-    const auto size_bytes = static_cast<std::size_t>(geometry_.array_bytes(v, count));
-    checksums[at] = state::checksum(arrays[at].bytes().first(size_bytes));
-    RETURN_IF_ERROR(
-        to.file(slot.device)
-            .write_exactly(to.file_offset(to.layout().extent(slot, v, count)), arrays[at].bytes()));
-  }
-  return checksums;
 }
 
 class Resharder {
@@ -121,11 +72,6 @@ class Resharder {
   Result<bool> all_fit();
   Result<FoundSet> choose_set();
   Result<FoundSet> hear_set();
-  // Whether a run of one rank goes on with the state that it kept, in another format.
-  bool is_own(const FoundSet& set) const {
-    return rank_count() == 1 && set.parts.size() == 1 &&
-           set.parts.front().directory == files_.state_directory;
-  }
   Status write_new(const FoundSet& set);
   Status write_arrays(const FoundSet& set, StateStore& to);
 
@@ -147,16 +93,11 @@ Result<Resharded> Resharder::run() {
     static_cast<void>(dropped);  // the first error is the one to tell
     return written.error();
   }
-  Resharded changed{
-      .has_changed = true,
-      .step = set.step,
-      .from = set.parts.size() == 1 ? "whole" : fmt::format("in {} parts", set.parts.size()),
-      .format = set.parts.front().format,
-      .has_other_ranks = !is_own(set)};
-  // Before it is gone.
-  changed.drops_residual = is_first() && changed.has_other_ranks && has_residual(set);
+  const bool drops_residual = is_first() && has_residual(set);  // before it is gone
   RETURN_IF_ERROR(agreed(is_first() ? put_all_in_place(rank_count()) : ok_status()));
-  return changed;
+  return Resharded{true, set.step,
+                   set.parts.size() == 1 ? "whole" : fmt::format("in {} parts", set.parts.size()),
+                   drops_residual};
 }
 
 // That of one rank, and of ranks as far as they are numbered through.
@@ -229,9 +170,9 @@ Result<FoundSet> Resharder::choose_set() {
       if (!never_committed) never_committed = store.error();
       continue;
     }
-    const Found found{
-        place, (*store)->identity().share, (*store)->layout().geometry().subgroup_elements,
-        format_of((*store)->layout().geometry().stored()), (*store)->committed().position.step};
+    const Found found{place, (*store)->identity().share,
+                      (*store)->layout().geometry().subgroup_elements,
+                      (*store)->committed().position.step};
     const state::Share& share = found.share;
     Found& best = kinds[{share.parameter_parts, share.state_parts, found.subgroup_elements}]
                        [{share.state_part, share.parameter_part}];
@@ -291,8 +232,7 @@ Status Resharder::write_new(const FoundSet& set) {
   options.directory = state::replacement_of(own.directory);
   ASSIGN_OR_RETURN(const auto store,
                    StateStore::create(options, wanted_, plan_.geometry, plan_.device_map));
-  RETURN_IF_ERROR(write_arrays(set, *store));
-  return is_own(set) ? state::carry_residual(own, options) : ok_status();
+  return write_arrays(set, *store);
 }
 
 // Subgroup by subgroup, each in memory as a whole.
@@ -304,19 +244,16 @@ Status Resharder::write_arrays(const FoundSet& set, StateStore& to) {
   RETURN_IF_ERROR(pieces.check_identity(wanted_));
   // Before anything is put in place, all ranks hear of what one finds.
   RETURN_IF_ERROR(pieces.check_parts(rank(), rank_count()));
-  SubgroupArrays arrays(plan_.geometry);
+  state::StateWriter writer(to);
   state::CommitRecord record;
   record.position = pieces.position();
   for (const SubgroupId subgroup : all_ids<SubgroupId>(plan_.geometry.subgroup_count())) {
-    state::SubgroupVersion& version = record.subgroups.emplace_back();
-    version.slot = to.layout().current(subgroup);
-    const std::int64_t count = plan_.geometry.element_count(subgroup);
     for (std::int32_t v = 0; v < plan_.geometry.stored().decoded_count(); ++v) {
-      RETURN_IF_ERROR(unless_stopped(stops_, "writing the state anew"));
+      RETURN_IF_ERROR(unless_stopped(stops_, "writing the state for other ranks"));
       RETURN_IF_ERROR(pieces.read(v, plan_.share.state, plan_.geometry.first_element(subgroup),
-                                  arrays.values(v, count)));
+                                  writer.values(subgroup, v)));
     }
-    ASSIGN_OR_RETURN(version.checksums, arrays.write(to, version.slot, count));
+    ASSIGN_OR_RETURN(record.subgroups.emplace_back(), writer.write(subgroup));
   }
   return to.commit(record);
 }

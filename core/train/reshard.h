@@ -1,10 +1,11 @@
 #pragma once
 // Going on with other ranks than those that kept the state: more, fewer, or with other parts of it;
-// or with the state in another format (base/state_format.h).
+// with several ranks also with the state in another format (a run of one changes it by
+// core/session/format_change.h).
 // Each rank writes the part that it has now, out of the parts of the ranks before, in a folder
 // beside its old one; once all have, the new state takes the place of the old in one step, which is
-// done again if a crash cuts it (docs/ranks.md). Bit for bit: nothing is computed, unless the new
-// format is compact, which rounds.
+// done again if a crash cuts it (docs/ranks.md). Bit for bit: nothing is
+// computed, unless the format is compact, which rounds.
 //
 // The folders of all ranks must be reachable from each under the same paths. A rank whose own
 // folder has what it needs looks at no other.
@@ -14,7 +15,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/state_format.h"
 #include "base/stops.h"
 
 namespace sluice::plan {
@@ -32,8 +32,6 @@ struct Resharded {
   bool has_changed = false;
   std::int64_t step = 0;        // of the state; where it has changed
   std::string from;             // "in 8 parts", "whole"
-  StateFormat format = {};      // that it had
-  bool has_other_ranks = true;  // and not another format alone
   bool drops_residual = false;  // of error feedback; known to the first rank alone
 };
 

@@ -24,6 +24,7 @@ namespace sluice::train {
 
 struct RunOrigin {
   Resharded resharded;
+  std::optional<StateFormat> format_before = {};  // that the state had, where it was another one
   std::shared_ptr<const weights::Checkpoint> weights;  // null: the seed's values, or a resume
   std::shared_ptr<const weights::AdapterCheckpoint> adapter;  // null: new ones, none, or a resume
   // The folder of the model that adapters are trained on (docs/lora.md); null: there are none.

@@ -6,6 +6,7 @@
 #include "core/plan/knob_change.h"
 #include "core/plan/model_options.h"
 #include "core/runtime/recording.h"
+#include "core/session/format_change.h"
 #include "core/session/open_run.h"
 #include "core/session/open_run_request.h"
 #include "core/session/run_clock.h"
@@ -136,9 +137,29 @@ Status TrainingRun::open_state(StartFrom start) {
   return weights::keep_model(run_folder(), config().files.model, plan().shape);
 }
 
+// The state of a run of one rank; one that many ranks have kept is written anew anyhow.
+Result<std::optional<StateFormat>> TrainingRun::change_own_format() {
+  const state::StateStore::Options options{config().files.state_directory,
+                                           config().storage.durability, config().storage.caching};
+  RETURN_IF_ERROR(session::finish_format_change(options));
+  if (!state::StateStore::exists(options.directory)) return std::optional<StateFormat>();
+  const auto found = state::StateStore::open_read_only(options);
+  // Never committed: others may have one.
+  if (!found.ok() && found.error().code() == ErrorCode::not_found) {
+    return std::optional<StateFormat>();
+  }
+  if (!found.ok()) return found.error();
+  // A part of one, which is made whole and written anew.
+  if (!(*found)->identity().share.is_whole()) return std::optional<StateFormat>();
+  return session::change_format(plan(), options, session_->state().identity(), stops_);
+}
+
 // At the newest step that all ranks have.
 Status TrainingRun::go_on_with_state() {
   session::RunState& state = session_->state();
+  if (ranks_ == nullptr) {
+    ASSIGN_OR_RETURN(origin_.format_before, change_own_format());
+  }
   ASSIGN_OR_RETURN(origin_.resharded, reshard(plan(), state.identity(), ranks_, stops_));
   RETURN_IF_ERROR(state.open(origin_.resharded.has_changed));
   if (ranks_ != nullptr) {

@@ -97,6 +97,7 @@ class TrainingRun final : public session::Tunable {
   std::string run_folder() const;
   Status open_text();
   Status open_state(session::StartFrom start);
+  Result<std::optional<StateFormat>> change_own_format();
   Status go_on_with_state();
   Status open_model(const model::ModelFactory& factory);
   Status take_base_by_layer(session::OpenRunRequest& planned);
