@@ -28,6 +28,30 @@ FileHeader sample_header(DeviceId device) {
   return header;
 }
 
+// Of compact state.
+FileHeader split_header(DeviceId device) {
+  using enum ArrayCode;
+  FileHeader header = sample_header(device);
+  header.identity.variable_names = {"parameters", "remainder", "exp_avg", "exp_avg_sq"};
+  header.geometry.subgroup_elements = 320;
+  header.geometry.variable_count = 4;
+  header.geometry.codes = {high, low8, mean8, square8};
+  return header;
+}
+
+// The message of the refusal of a page that was changed and has its checksum right.
+template <typename Change>
+std::string refusal_after(const FileHeader& header, const Change& change) {
+  std::vector<std::byte> page(kHeaderBytes);
+  encode_header(header, page);
+  change(std::span<std::byte>(page));
+  store(page, 4088, checksum(std::span<const std::byte>(page).first(4088)));
+  const Result<FileHeader> found = decode_header(page, header.device == kNoDevice, "file");
+  if (found.ok()) return "";
+  CHECK(found.error().code() == ErrorCode::corrupt);
+  return found.error().message();
+}
+
 CommitRecord sample_record() {
   CommitRecord record;
   record.position = {.step = 12,
@@ -66,9 +90,93 @@ TEST_CASE("a header page comes back as it was") {
   }
 }
 
+TEST_CASE("a header page says how the arrays are stored") {
+  using enum ArrayCode;
+  std::vector<std::byte> page(kHeaderBytes, std::byte{0xee});
+  for (const StoredArrays& stored :
+       {StoredArrays{4, {high, low16, ArrayCode::fp32, fp32_with_ties}},
+        StoredArrays{3, {high, low16_with_ties, ArrayCode::fp32}},
+        StoredArrays{3, {high, low16, fp32_with_ties}},
+        StoredArrays{4, {high, low16, mean8, square8}}, StoredArrays{3, {high, low8, bf16}}}) {
+    FileHeader header = split_header(DeviceId{1});
+    header.geometry.variable_count = stored.count;
+    header.geometry.codes = stored.codes;
+    header.identity.variable_names.resize(static_cast<std::size_t>(stored.count));
+    encode_header(header, page);
+    CHECK(load<std::uint32_t>(page, 8) == 2);
+    for (std::size_t v = 0; v < stored.codes.size(); ++v) {
+      CHECK(load<std::uint32_t>(page, 656 + 4 * v) == static_cast<std::uint32_t>(stored.codes[v]));
+    }
+    const Result<FileHeader> found = decode_header(page, false, "file");
+    REQUIRE(found.ok());
+    CHECK(found->geometry == header.geometry);
+    CHECK(found->identity.variable_names == header.identity.variable_names);
+  }
+}
+
+TEST_CASE("a state in fp32 is written as version 1, byte for byte as before there was another") {
+  const auto checksum_of_page = [](const FileHeader& header) {
+    std::vector<std::byte> page(kHeaderBytes);
+    encode_header(header, page);
+    return checksum(page);
+  };
+  FileHeader header = sample_header(kNoDevice);
+  CHECK(checksum_of_page(header) == 0xd688d3910248dbcf);
+  header = sample_header(DeviceId{1});
+  CHECK(checksum_of_page(header) == 0x57ac645bf92461c0);
+  header.identity.share = {1, 2, 0, 1};
+  CHECK(checksum_of_page(header) == 0x21919ffb6e01aee1);
+}
+
+TEST_CASE("codes that are those of no state are refused") {
+  using Page = std::span<std::byte>;
+  using Catch::Contains;
+  const auto with_code = [](int array, std::uint32_t code) {
+    return [=](Page page) { store(page, 656 + 4 * static_cast<std::size_t>(array), code); };
+  };
+  const std::string no_format = "the codes of its arrays are those of no format";
+  const FileHeader split = split_header(kNoDevice);
+  CHECK(refusal_after(split, [](Page) {}).empty());
+  for (const auto& [array, code] : {std::pair<int, std::uint32_t>{1, 0},  // no remainder
+                                    {1, 6},
+                                    {2, 1},  // a second copy
+                                    {3, 4},  // a second remainder
+                                    {0, 3},  // no copy, and not fp32
+                                    {0, 9},
+                                    {2, 9},  // unknown
+                                    {3, 0x106}}) {
+    CAPTURE(array, code);
+    CHECK_THAT(refusal_after(split, with_code(array, code)),
+               Contains("file: the header page at offset 0") && Contains(no_format));
+  }
+  const FileHeader plain = sample_header(kNoDevice);
+  CHECK_THAT(refusal_after(plain, with_code(2, 6)), Contains(no_format));
+  CHECK_THAT(refusal_after(plain, with_code(3, 6)), Contains(no_format));  // it has three arrays
+}
+
+TEST_CASE("a version and codes that do not go together are refused") {
+  using Page = std::span<std::byte>;
+  CHECK_THAT(refusal_after(split_header(kNoDevice), [](Page page) { store(page, 8, 1u); }),
+             Catch::Contains("codes of arrays at offset 656 in version 1"));
+  CHECK_THAT(refusal_after(sample_header(kNoDevice), [](Page page) { store(page, 8, 2u); }),
+             Catch::Contains("codes of arrays at offset 656 in version 2"));
+}
+
+TEST_CASE("split state in subgroups that are not whole groups is refused") {
+  using Page = std::span<std::byte>;
+  const auto with_elements = [](std::int64_t elements) {
+    return [=](Page page) { store(page, 40, elements); };
+  };
+  CHECK_THAT(refusal_after(split_header(kNoDevice), with_elements(300)),
+             Catch::Contains("subgroup_elements is 300") &&
+                 Catch::Contains("compact, with remainders of 8 bits"));
+  CHECK(refusal_after(split_header(kNoDevice), with_elements(1000)).empty());  // all of them
+  CHECK(refusal_after(sample_header(kNoDevice), with_elements(300)).empty());
+}
+
 TEST_CASE("a header page with any one bit changed is refused") {
   std::vector<std::byte> page(kHeaderBytes);
-  encode_header(sample_header(DeviceId{1}), page);
+  encode_header(GENERATE(sample_header(DeviceId{1}), split_header(DeviceId{1})), page);
   for (std::size_t bit = 0; bit < page.size() * 8; ++bit) {
     page[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
     const Result<FileHeader> found = decode_header(page, false, "dev1/state.slc");

@@ -69,6 +69,39 @@ TEST_CASE("the last subgroup holds what is left") {
   CHECK(geometry.slot_bytes() == 6 * kPageBytes);
 }
 
+TEST_CASE("each array of a split state has a length of its own in a slot") {
+  using enum ArrayCode;
+  const Geometry geometry{.parameter_count = 2 * 8192 + 100,
+                          .subgroup_elements = 8192,
+                          .variable_count = 4,
+                          .codes = {high, low16, mean8, square8}};
+  // 16,384 bytes twice, 128 groups of 65, 128 groups of 68.
+  CHECK(geometry.variable_bytes(1) == 4 * kPageBytes);
+  CHECK(geometry.variable_bytes(2) == 3 * kPageBytes);
+  CHECK(geometry.variable_bytes(3) == 3 * kPageBytes);
+  CHECK(geometry.bytes_before(0) == 0);
+  CHECK(geometry.bytes_before(2) == 8 * kPageBytes);
+  CHECK(geometry.bytes_before(3) == 11 * kPageBytes);
+  CHECK(geometry.slot_bytes() == 14 * kPageBytes);
+  // The last subgroup has two groups, of which the second is not full.
+  CHECK(geometry.array_bytes(1, 100) == 200);
+  CHECK(geometry.array_bytes(2, 100) == 130);
+  CHECK(geometry.array_bytes(3, 100) == 136);
+  CHECK(geometry.state_bytes() == 2 * (16384 + 16384 + 8320 + 8704) + 200 + 200 + 130 + 136);
+
+  const Layout layout(geometry, make_device_map(3, {1}));
+  const SlotId slot{DeviceId{0}, 2};
+  const auto extent = [&](std::int32_t variable, std::int64_t element_count) {
+    const Extent found = layout.extent(slot, variable, element_count);
+    return std::pair(found.offset_bytes / kPageBytes, found.size_bytes / kPageBytes);
+  };
+  CHECK(extent(0, 8192) == std::pair<std::int64_t, std::int64_t>{28, 4});
+  CHECK(extent(2, 8192) == std::pair<std::int64_t, std::int64_t>{36, 3});
+  CHECK(extent(3, 8192) == std::pair<std::int64_t, std::int64_t>{39, 3});
+  CHECK(extent(3, 100) == std::pair<std::int64_t, std::int64_t>{39, 1});
+  CHECK(layout.data_bytes(DeviceId{0}) == 6 * geometry.slot_bytes());
+}
+
 TEST_CASE("device maps follow the shares, in contiguous runs") {
   CHECK(counts(make_device_map(10, {1, 1, 1}), 3) == std::vector{4, 3, 3});
   CHECK(counts(make_device_map(10, {0, 2, 1}), 3) == std::vector{0, 7, 3});
@@ -117,8 +150,10 @@ TEST_CASE("device maps stay within one subgroup of the exact share") {
 }
 
 TEST_CASE("extents of one device never overlap and lie inside its data area") {
-  const Geometry geometry{
-      .parameter_count = 50'000, .subgroup_elements = 1500, .variable_count = 3, .device_count = 2};
+  using enum ArrayCode;
+  const Geometry geometry = GENERATE(Geometry{50'000, 1500, 3, 2},
+                                     Geometry{50'000, 1536, 4, 2, {high, low8, mean8, square8}},
+                                     Geometry{50'000, 1536, 3, 2, {high, low16_with_ties, fp32}});
   Layout layout(geometry, make_device_map(geometry.subgroup_count(), {2, 1}));
   for (std::int32_t s = 0; s < geometry.subgroup_count(); ++s)
     layout.take_next(SubgroupId{s}, layout.device(SubgroupId{s}));
@@ -130,7 +165,8 @@ TEST_CASE("extents of one device never overlap and lie inside its data area") {
         for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
           const Extent extent = layout.extent(slot, v, geometry.element_count(SubgroupId{s}));
           REQUIRE(extent.offset_bytes % kPageBytes == 0);
-          REQUIRE(extent.size_bytes >= geometry.element_count(SubgroupId{s}) * 4);
+          REQUIRE(extent.size_bytes >=
+                  geometry.array_bytes(v, geometry.element_count(SubgroupId{s})));
           taken[extent.offset_bytes] = extent.offset_bytes + extent.size_bytes;
         }
       }

@@ -67,6 +67,14 @@ StateIdentity test_identity(std::int32_t variable_count) {
   return identity;
 }
 
+StateIdentity test_identity(const StoredArrays& stored) {
+  StateIdentity identity = test_identity(stored.count);
+  if (!stored.is_split()) return identity;
+  identity.variable_names = {"parameters", "remainder", "exp_avg", "exp_avg_sq"};
+  identity.variable_names.resize(static_cast<std::size_t>(stored.count));
+  return identity;
+}
+
 std::uint32_t element_bits(std::int64_t step, std::int32_t variable, std::int64_t flat_index) {
   const std::uint64_t mixed = static_cast<std::uint64_t>(flat_index) * 0x9e3779b97f4a7c15u +
                               static_cast<std::uint64_t>(step) * 0xbf58476d1ce4e5b9u +
@@ -74,19 +82,74 @@ std::uint32_t element_bits(std::int64_t step, std::int32_t variable, std::int64_
   return static_cast<std::uint32_t>(mixed >> 29);
 }
 
+float split_value(const Geometry& geometry, std::int64_t step, std::int32_t variable,
+                  std::int64_t flat_index) {
+  std::uint32_t bits = element_bits(step, variable, flat_index);
+  const std::uint32_t exponent = 100 + (bits >> 23) % 30;
+  bits = (bits & 0x807fffffu) | exponent << 23;
+  if (flat_index % 5 == 0) bits = (bits & 0xffff0000u) | 0x8000u;
+  const bool is_last = variable == geometry.stored().decoded_count() - 1;
+  if (is_last && variable > 0) bits &= 0x7fffffffu;
+  return std::bit_cast<float>(bits);
+}
+
+ArraysInMemory::ArraysInMemory(const StoredArrays& stored, std::int64_t element_count) {
+  span_.arrays = stored;
+  span_.element_count = element_count;
+  for (std::int32_t v = 0; v < stored.count; ++v) {
+    const auto at = static_cast<std::size_t>(v);
+    bytes_[at].resize(static_cast<std::size_t>(array_bytes(stored.codes[at], element_count)));
+    span_.data[at] = bytes_[at].data();
+  }
+}
+
+ArraysInMemory encoded_subgroup(const Geometry& geometry, SubgroupId subgroup, std::int64_t step) {
+  const std::int64_t count = geometry.element_count(subgroup);
+  const std::int64_t first = geometry.first_element(subgroup);
+  std::vector<std::vector<float>> values;
+  for (std::int32_t v = 0; v < geometry.stored().decoded_count(); ++v) {
+    std::vector<float>& of_variable = values.emplace_back();
+    for (std::int64_t i = first; i < first + count; ++i) {
+      of_variable.push_back(split_value(geometry, step, v, i));
+    }
+  }
+  ArraysInMemory arrays(geometry.stored(), count);
+  const std::vector<std::span<const float>> spans(values.begin(), values.end());
+  encode(spans, CodeRounding::nearest(), first, arrays.span());
+  return arrays;
+}
+
+namespace {
+
+// One array of the test's state, as it is stored.
+std::vector<std::byte> stored_bytes(const Geometry& geometry, SubgroupId subgroup,
+                                    std::int32_t variable, std::int64_t step) {
+  if (geometry.stored().is_split()) {
+    const ArraysInMemory arrays = encoded_subgroup(geometry, subgroup, step);
+    return {arrays.bytes(variable).begin(), arrays.bytes(variable).end()};
+  }
+  const std::int64_t count = geometry.element_count(subgroup);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(count) * 4);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint32_t bits = element_bits(step, variable, geometry.first_element(subgroup) + i);
+    std::memcpy(bytes.data() + 4 * i, &bits, 4);
+  }
+  return bytes;
+}
+
+}  // namespace
+
 SubgroupVersion write_version(StateStore& store, SubgroupId subgroup, SlotId slot,
                               std::int64_t step) {
   const Geometry& geometry = store.layout().geometry();
   const std::int64_t count = geometry.element_count(subgroup);
-  io::PageAlignedBuffer buffer = must(io::PageAlignedBuffer::allocate(count * 4));
   SubgroupVersion version{.slot = slot};
   for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
+    const std::vector<std::byte> bytes = stored_bytes(geometry, subgroup, v, step);
+    io::PageAlignedBuffer buffer = must(io::PageAlignedBuffer::allocate(std::ssize(bytes)));
     std::memset(buffer.bytes().data(), 0xff, buffer.bytes().size());
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::uint32_t bits = element_bits(step, v, geometry.first_element(subgroup) + i);
-      std::memcpy(buffer.bytes().data() + 4 * i, &bits, 4);
-    }
-    version.checksums[v] = checksum(buffer.bytes().first(static_cast<std::size_t>(count) * 4));
+    std::memcpy(buffer.bytes().data(), bytes.data(), bytes.size());
+    version.checksums[v] = checksum(bytes);
     const Extent extent = store.layout().extent(slot, v, count);
     must(store.file(slot.device).write_exactly(store.file_offset(extent), buffer.bytes()));
   }
@@ -121,7 +184,7 @@ std::unique_ptr<StateStore> make_state(const StateStore::Options& options, const
                                        std::int64_t last_step) {
   const std::vector<double> shares(static_cast<std::size_t>(geometry.device_count), 1.0);
   std::unique_ptr<StateStore> store =
-      must(StateStore::create(options, test_identity(geometry.variable_count), geometry,
+      must(StateStore::create(options, test_identity(geometry.stored()), geometry,
                               make_device_map(geometry.subgroup_count(), shares)));
   for (std::int64_t step = 0; step <= last_step; ++step)
     must(store->commit(write_step(*store, step)));
@@ -129,10 +192,12 @@ std::unique_ptr<StateStore> make_state(const StateStore::Options& options, const
 }
 
 std::string expected_digest(const Geometry& geometry, std::int64_t step) {
+  const bool is_split = geometry.stored().is_split();
   std::vector<std::uint32_t> all;
-  for (std::int32_t v = 0; v < geometry.variable_count; ++v)
+  for (std::int32_t v = 0; v < geometry.stored().decoded_count(); ++v)
     for (std::int64_t i = 0; i < geometry.parameter_count; ++i)
-      all.push_back(element_bits(step, v, i));
+      all.push_back(is_split ? std::bit_cast<std::uint32_t>(split_value(geometry, step, v, i))
+                             : element_bits(step, v, i));
   const XXH128_hash_t hash = XXH3_128bits(all.data(), all.size() * 4);
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }

@@ -2,14 +2,17 @@
 // What the tests of the state folder share: a scratch folder, states with known contents, and a
 // Disk that stops or fails at a chosen call.
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/state_codec.h"
 #include "storage/state/detail/disk.h"
 #include "storage/state/state_store.h"
 
@@ -31,9 +34,30 @@ class ScratchFolder {
 StateStore::Options quick_options(const std::string& directory);
 
 StateIdentity test_identity(std::int32_t variable_count = 3);
+StateIdentity test_identity(const StoredArrays& stored);
 
 // The test's optimizer state after `step` steps: a function of variable and flat index.
 std::uint32_t element_bits(std::int64_t step, std::int32_t variable, std::int64_t flat_index);
+// That of a split state: finite, some of it rounded down from a tie by its bf16 copy, and of the
+// last variable never negative.
+float split_value(const Geometry& geometry, std::int64_t step, std::int32_t variable,
+                  std::int64_t flat_index);
+
+// The stored arrays of some elements, in memory of their own.
+class ArraysInMemory {
+ public:
+  ArraysInMemory(const StoredArrays& stored, std::int64_t element_count);
+  const StoredSpan& span() const { return span_; }
+  std::span<const std::byte> bytes(std::int32_t array) const {
+    return bytes_[static_cast<std::size_t>(array)];
+  }
+
+ private:
+  std::array<std::vector<std::byte>, kMaxStoredArrays> bytes_;
+  StoredSpan span_;
+};
+// A subgroup of the test's split state after `step` steps, encoded.
+ArraysInMemory encoded_subgroup(const Geometry& geometry, SubgroupId subgroup, std::int64_t step);
 
 // Writes one subgroup's arrays of `step` into `slot`, and its padding full of ones.
 SubgroupVersion write_version(StateStore& store, SubgroupId subgroup, SlotId slot,
@@ -48,7 +72,8 @@ CommitRecord write_step(StateStore& store, std::int64_t step,
 std::unique_ptr<StateStore> make_state(const StateStore::Options& options, const Geometry& geometry,
                                        std::int64_t last_step);
 
-// XXH3-128 of what digest_state should find after `step`, computed from element_bits alone.
+// XXH3-128 of what digest_state should find after `step`, computed from element_bits alone, or from
+// split_value, where nothing may be lost.
 std::string expected_digest(const Geometry& geometry, std::int64_t step);
 std::string digest_of(StateStore& store);
 
