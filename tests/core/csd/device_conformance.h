@@ -151,6 +151,92 @@ struct HostArrays {
   std::vector<std::uint16_t> copy;
 };
 
+// One subgroup's split state, and what is to become of it.
+struct SplitHostArrays {
+  SplitHostArrays(optimizer::RuleKind rule_kind, const StateFormat& format,
+                  optimizer::GradientKind gradient_kind, std::int64_t element_count)
+      : rule(rule_kind),
+        stored(optimizer::stored_arrays(rule_kind, format)),
+        kind(gradient_kind),
+        count(element_count) {
+    const HostArrays plain(rule, kind, count);
+    gradient = plain.gradient;
+    for (std::int32_t v = 0; v < stored.count; ++v) {
+      const ArrayCode code = stored.codes[static_cast<std::size_t>(v)];
+      arrays.emplace_back(static_cast<std::size_t>(array_bytes(code, count)));
+    }
+    const std::vector<std::span<const float>> values(plain.state.begin(), plain.state.end());
+    encode(values, CodeRounding::nearest(), 0, span());
+  }
+  StoredSpan span() {
+    StoredSpan span{stored, {}, count};
+    for (std::size_t v = 0; v < arrays.size(); ++v) span.data[v] = arrays[v].data();
+    return span;
+  }
+  std::vector<std::vector<float>> decoded() {
+    std::vector<std::vector<float>> values;
+    for (std::int32_t v = 0; v < stored.decoded_count(); ++v) {
+      decode(span(), v, 0, values.emplace_back(static_cast<std::size_t>(count)));
+    }
+    return values;
+  }
+  UpdateOrder order() const {
+    UpdateOrder order;
+    order.task.subgroup = SubgroupId{4};
+    order.task.scalars = optimizer::update_scalars(optimizer::default_options(rule), 3, 0.5);
+    order.task.element_count = count;
+    order.task.gradient_kind = kind;
+    order.task.stored = stored;
+    order.task.rounding = rounding;
+    order.task.first_flat_index = first_flat_index;
+    for (std::size_t v = 0; v < arrays.size(); ++v) {
+      order.check.expected[v] = state::checksum(arrays[v]);
+    }
+    return order;
+  }
+  // The definition, in place.
+  void update() {
+    optimizer::update_reference(order().task.scalars,
+                                {span(), gradient.data(), kind, rounding, first_flat_index});
+  }
+
+  optimizer::RuleKind rule;
+  StoredArrays stored;
+  optimizer::GradientKind kind;
+  std::int64_t count;
+  std::vector<std::vector<std::byte>> arrays;
+  std::vector<std::byte> gradient;
+  CodeRounding rounding = CodeRounding::of_step(42, 3);
+  std::int64_t first_flat_index = 7 * kBlockElements;
+};
+
+inline constexpr StateFormat kSplitFormats[] = {
+    {.kind = StateFormatKind::exact},
+    {.kind = StateFormatKind::compact},
+    {.kind = StateFormatKind::compact, .remainder_bits = 8}};
+
+// Sets all but every 37th element of a gradient in fp32 to 0; returns it as a sparse one.
+inline io::PageAlignedBuffer keep_some(std::span<std::byte> gradient) {
+  auto* values = reinterpret_cast<float*>(gradient.data());
+  const std::int64_t count = std::ssize(gradient) / 4;
+  std::vector<std::uint32_t> kept_indices;
+  std::vector<float> kept_values;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (i % 37 != 0) {
+      values[i] = 0;
+      continue;
+    }
+    kept_indices.push_back(i);
+    kept_values.push_back(values[i]);
+  }
+  constexpr auto kKind = optimizer::GradientKind::fp32;
+  auto sparse = io::PageAlignedBuffer::allocate(
+      compress::sparse_gradient_bytes(count, std::ssize(kept_indices), kKind));
+  REQUIRE(sparse.ok());
+  compress::encode_sparse_gradient({kept_indices, kept_values}, count, kKind, sparse->bytes());
+  return std::move(*sparse);
+}
+
 // The same arrays in the device's memory.
 struct DeviceArrays {
   DeviceArrays(DeviceBench& bench, const HostArrays& host,
@@ -276,28 +362,50 @@ inline void check_sparse_update(DeviceFactory& factory) {
   constexpr std::int64_t kCount = 2 * 16 * 1024 + 77;
   DeviceBench bench(factory);
   HostArrays host(optimizer::RuleKind::adamw, optimizer::GradientKind::fp32, kCount);
-  auto* values = reinterpret_cast<float*>(host.gradient.data());
-  std::vector<std::uint32_t> kept_indices;
-  std::vector<float> kept_values;
-  for (std::uint32_t i = 0; i < kCount; ++i) {
-    if (i % 37 != 0) {
-      values[i] = 0;
-      continue;
-    }
-    kept_indices.push_back(i);
-    kept_values.push_back(values[i]);
-  }
-  auto sparse = io::PageAlignedBuffer::allocate(
-      compress::sparse_gradient_bytes(kCount, std::ssize(kept_indices), host.kind));
-  REQUIRE(sparse.ok());
-  compress::encode_sparse_gradient({kept_indices, kept_values}, kCount, host.kind, sparse->bytes());
-  const DeviceArrays arrays(bench, host, sparse->bytes());
+  const io::PageAlignedBuffer sparse = keep_some(host.gradient);
+  const DeviceArrays arrays(bench, host, sparse.bytes());
   UpdateOrder order = host.order();
   order.task.is_sparse = true;
   UpdatedChecksums updated{};
   REQUIRE(bench.await(bench.device->update(order, arrays.buffers, updated)).ok());
   host.update();
   for (std::size_t v = 0; v < host.state.size(); ++v) REQUIRE(updated[v] == host.sum(v));
+}
+
+// For devices that take split state.
+inline void check_split_update(DeviceFactory& factory) {
+  using optimizer::RuleKind;
+  for (const RuleKind rule : {RuleKind::adamw, RuleKind::sgd, RuleKind::adagrad}) {
+    for (const StateFormat& format : kSplitFormats) {
+      for (const bool is_sparse : {false, true}) {
+        DeviceBench bench(factory);
+        SplitHostArrays host(rule, format, optimizer::GradientKind::fp32, 16 * 1024 + 77);
+        UpdateOrder order = host.order();
+        order.task.is_sparse = is_sparse;
+        std::vector<std::byte> sent = host.gradient;
+        if (is_sparse) {
+          const io::PageAlignedBuffer sparse = keep_some(host.gradient);
+          sent.assign(sparse.bytes().begin(), sparse.bytes().end());
+        }
+        const DeviceBuffer gradient = bench.allocate(std::ssize(sent), Placement::gradient);
+        bench.put(gradient, 0, sent);
+        std::vector<DeviceBuffer> state;
+        for (const std::vector<std::byte>& array : host.arrays) {
+          bench.put(state.emplace_back(bench.allocate(std::ssize(array))), 0, array);
+        }
+        UpdateBuffers buffers;
+        buffers.gradient = &gradient;
+        for (std::size_t v = 0; v < state.size(); ++v) buffers.state[v] = &state[v];
+        UpdatedChecksums updated{};
+        REQUIRE(bench.await(bench.device->update(order, buffers, updated)).ok());
+        host.update();
+        for (std::size_t v = 0; v < host.arrays.size(); ++v) {
+          REQUIRE(bench.get(state[v], 0, std::ssize(host.arrays[v])) == host.arrays[v]);
+          REQUIRE(updated[v] == state::checksum(host.arrays[v]));
+        }
+      }
+    }
+  }
 }
 
 inline void check_damage(DeviceFactory& factory) {

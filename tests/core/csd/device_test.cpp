@@ -21,6 +21,13 @@ TEST_CASE("a device that answers late, in any order and twice is a CsdDevice") {
   check_device(factory);
 }
 
+TEST_CASE("devices on the processor take split state, whoever answers") {
+  EmulatedFactory emulated(Payload::real);
+  check_split_update(emulated);
+  AnsweringFactory answering({.seed = 3, .reorders = true});
+  check_split_update(answering);
+}
+
 TEST_CASE("without payload device memory is counted alone") {
   EmulatedMemory memory("csd0", 10 * kPageBytes, Payload::none);
   const auto buffer = memory.allocate(9 * kPageBytes, Placement::state);
