@@ -33,6 +33,19 @@ TEST_CASE("all that may be in memory is said to be there") {
         "39.1 MB, 39.1 MB of it also in host memory; activations: where they are computed");
 }
 
+TEST_CASE("state in fewer bytes is said with the bytes that it takes") {
+  const auto state_with = [](const std::string& format) {
+    const std::string text =
+        placement_with({"method=host", "state_format=" + format, "subgroup_elements=102400"});
+    const std::size_t begin = text.find("optimizer state: ");
+    REQUIRE(begin != text.npos);
+    return text.substr(begin, text.find(';', begin) - begin);
+  };
+  CHECK(state_with("fp32") == "optimizer state: drives, 39.1 MB");
+  CHECK(state_with("exact") == "optimizer state: drives, 39.1 MB");
+  CHECK(state_with("compact") == "optimizer state: drives, 19.8 MB");
+}
+
 TEST_CASE("each tensor that lies on the drives is said to, with what of it is in memory") {
   const std::string text =
       placement_with({"method=csd", "parameter_tier=storage", "density=0.01", "state_cache=5MB",

@@ -51,6 +51,18 @@ TEST_CASE("too many subgroups are refused with the smallest subgroup_elements th
                       "gpt2-124m would be 1 944 372 subgroups"));
 }
 
+TEST_CASE("subgroups of split state are whole groups, or one is all there is") {
+  for (const std::string format : {"exact", "compact"}) {
+    const std::string set = "state_format=" + format;
+    CHECK_THAT(refusal_of("tiny", {set, "subgroup_elements=10100"}),
+               Contains("subgroup_elements=10100") && Contains(set) &&
+                   Contains("groups of 64 elements; the next one is 10112"));
+    CHECK(refusal_of("tiny", {set, "subgroup_elements=10112"}).empty());
+    CHECK(refusal_of("tiny", {set, "subgroup_elements=100000001"}).empty());
+  }
+  CHECK(refusal_of("tiny", {"subgroup_elements=10100"}).empty());
+}
+
 TEST_CASE("more micro-batches than a step can have are refused with the most that would do") {
   CHECK(refusal_of("gpt2-124m", {"batch=1", "grad_accum_steps=65536"}).empty());
   CHECK_THAT(

@@ -216,6 +216,28 @@ TEST_CASE("settings that contradict one another are refused at the key's place")
   CHECK(error_of_set("sample_prompt=").find("must begin somewhere") != std::string::npos);
 }
 
+TEST_CASE("state in fewer bytes is refused where it cannot be, at the key's place") {
+  for (const std::string format : {"exact", "compact"}) {
+    const std::string set = "state_format=" + format;
+    for (const std::string precision : {"fp16", "fp32"}) {
+      CHECK(error_of(kRequired, {"precision=" + precision, set}).find("--set " + set + ": ") == 0);
+      CHECK(error_of(kRequired, {"precision=" + precision, set}).find("precision = \"bf16\"") !=
+            std::string::npos);
+    }
+    CHECK(parse(kRequired, {"method=csd", set}).ok());
+  }
+  CHECK(parse(kRequired, {"precision=fp32", "state_format=fp32"}).ok());
+  CHECK(error_of_line("remainder_bits = 12") ==
+        "runs/try.toml:4: remainder_bits = 12: a remainder has 16 bits or 8");
+  CHECK(error_of_set("remainder_bits=4").find("is out of range: it must be 8 to 16") !=
+        std::string::npos);
+  CHECK(error_of_set("state_format=bf16").find("is not one of fp32, exact, compact") !=
+        std::string::npos);
+  const auto config = parse(kRequired, {"state_format=compact", "remainder_bits=8"});
+  REQUIRE(config.ok());
+  CHECK(config->offload.state_format == StateFormat{StateFormatKind::compact, 8});
+}
+
 TEST_CASE("a missing key, a doubled key and bad TOML are named") {
   CHECK(error_of("model = 'm'\ntext = 't'\n").find("runs/try.toml: 'platform' is missing") == 0);
   CHECK(error_of_line("steps = 1\n[schedule]\nsteps = 2") ==
