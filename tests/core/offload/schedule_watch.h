@@ -72,6 +72,7 @@ class Checker final : public runtime::OperationSink {
     std::int32_t commit_every;
     const state::Layout& layout;  // what is committed
     std::set<SubgroupId> kept;    // whose state stays in memory
+    bool has_copy;                // and the first variable of all
     const Course& course;
   };
   explicit Checker(const Limits& limits) : limits_(limits) {}
@@ -87,7 +88,7 @@ class Checker final : public runtime::OperationSink {
     }
     if (limits_.share_one_set && label.place_bytes >= 0) enter_buffer(label);
     if (label.stage == Stage::state_read) check_version(label);
-    if (label.stage == Stage::state_write) check_slot(label);
+    if (is_written(label)) check_slot(label);
     const bool is_last = label.step == kSteps - 1;
     if (label.stage == Stage::commit && !is_last) {
       REQUIRE((label.step + 1) % limits_.commit_every == 0);
@@ -96,6 +97,7 @@ class Checker final : public runtime::OperationSink {
     if (label.stage == Stage::update) {
       REQUIRE(limits_.course.may_update(label.step));
       kernels_[label.subgroup] = {label.step, limits_.course.stands(label.step)};
+      if (limits_.has_copy && limits_.share_one_set) enter_with_copy(label);
     }
   }
 
@@ -106,7 +108,7 @@ class Checker final : public runtime::OperationSink {
       auto& subgroups = updating_[updater_of(label)];
       if (--subgroups[label.subgroup] == 0) subgroups.erase(label.subgroup);
     }
-    if (label.stage == Stage::state_write) {
+    if (is_written(label)) {
       occupant_[{updater_of(label), variable_of(label)}] = kNoSubgroup;
       Version& version = versions_[{label.device, label.place_bytes}];
       version = {};
@@ -140,10 +142,14 @@ class Checker final : public runtime::OperationSink {
   DeviceId updater_of(const runtime::OperationLabel& label) const {
     return limits_.device_map[static_cast<std::size_t>(index_of(label.subgroup))];
   }
+  // To the drive: a copy in memory is copied for that before, under the same stage.
+  static bool is_written(const runtime::OperationLabel& label) {
+    return label.stage == Stage::state_write && label.place_bytes >= 0;
+  }
   // What stays in memory is written from arrays of its own, perhaps only before a commit.
   bool is_part_of_update(const runtime::OperationLabel& label) const {
     const Stage stage = label.stage;
-    if (stage == Stage::state_write && is_kept(label)) return false;
+    if (stage == Stage::state_write && (!is_written(label) || stays(label))) return false;
     return stage == Stage::state_read || stage == Stage::move_state ||
            stage == Stage::gradient_read || stage == Stage::update || stage == Stage::state_write ||
            stage == Stage::parameter_write;
@@ -157,6 +163,15 @@ class Checker final : public runtime::OperationSink {
   }
   bool is_kept(const runtime::OperationLabel& label) const {
     return limits_.kept.contains(label.subgroup);
+  }
+  bool is_copy(const runtime::OperationLabel& label) const {
+    return limits_.has_copy && variable_of(label) == 0;
+  }
+  bool stays(const runtime::OperationLabel& label) const {
+    return is_copy(label) || is_kept(label);
+  }
+  bool commits(std::int32_t step) const {
+    return (step + 1) % limits_.commit_every == 0 || step == kSteps - 1;
   }
   // What a commit names is on the drives: every version that was made last.
   void check_all_written(std::int64_t step) {
@@ -176,14 +191,13 @@ class Checker final : public runtime::OperationSink {
     const state::SlotId written{
         label.device, static_cast<std::int32_t>(label.place_bytes / limits_.geometry.slot_bytes())};
     REQUIRE_FALSE(written == kept);
-    const bool commits = (label.step + 1) % limits_.commit_every == 0 || label.step == kSteps - 1;
-    REQUIRE((commits || !is_kept(label)));
+    REQUIRE((commits(label.step) || !stays(label)));
   }
   // A step reads what the last one that was applied has written, all of it.
   void check_version(const runtime::OperationLabel& label) {
     const std::int64_t wanted = limits_.course.applied_before(label.step);
     if (wanted < 0) return;
-    REQUIRE_FALSE((is_kept(label) && limits_.course.is_plain()));
+    REQUIRE_FALSE((stays(label) && limits_.course.is_plain()));
     const Version& version = versions_[{label.device, label.place_bytes}];
     REQUIRE(version.subgroup == label.subgroup);
     REQUIRE(version.variable == variable_of(label));
@@ -191,7 +205,7 @@ class Checker final : public runtime::OperationSink {
   }
   // A subgroup's data is in a variable's buffer from its read to the end of its write.
   void enter_buffer(const runtime::OperationLabel& label) {
-    if (is_kept(label)) return;  // in arrays of its own
+    if (stays(label)) return;  // in arrays of its own
     const bool reads = label.stage == Stage::state_read || label.stage == Stage::move_state;
     if (!reads && label.stage != Stage::state_write) return;
     if (limits_.course.of(label.step) == Decision::skipped) return;  // given up on the way
@@ -204,6 +218,15 @@ class Checker final : public runtime::OperationSink {
       occupant = label.subgroup;
     }
     REQUIRE(occupant == label.subgroup);
+  }
+  // In a step that commits the copy is in the first variable's buffer from the update to the end of
+  // its write.
+  void enter_with_copy(const runtime::OperationLabel& label) {
+    if (limits_.course.of(label.step) == Decision::skipped) return;
+    if ((label.step + 1) % limits_.commit_every != 0) return;  // stays in its place
+    SubgroupId& occupant = occupant_.try_emplace({label.device, 0}, kNoSubgroup).first->second;
+    REQUIRE((occupant == kNoSubgroup || occupant == label.subgroup));
+    occupant = label.subgroup;
   }
   static Range range_of(const runtime::OperationLabel& label) {
     return {*stages::stage_info(label.stage).file, label.device, label.place_bytes,
@@ -311,7 +334,8 @@ class ParameterWatch final : public runtime::OperationSink {
       : layout_(layout),
         geometry_(geometry),
         method_(options.method),
-        wire_(options.wire),
+        is_wide_(options.wire == offload::Wire::fp32 && options.has_16bit_copy()),
+        element_bytes_(options.state_format.is_split() ? 2 : 4),
         streams_(options.streams_parameters()),
         has_accelerators_(has_accelerators),
         course_(course) {
@@ -422,11 +446,12 @@ class ParameterWatch final : public runtime::OperationSink {
     const std::int64_t count = geometry_.element_count(label.subgroup);
     const Content old{course_.applied_before(state.step), true};
     if (label.stage == Stage::load_state) {
-      const bool is_whole = progress.loads_to_take == 0 && progress.load_bytes % (count * 4) == 0;
+      const bool is_whole =
+          progress.loads_to_take == 0 && progress.load_bytes % (count * element_bytes_) == 0;
       if (is_whole) progress.copy = old;
       return;
     }
-    const bool is_wide = wire_ == offload::Wire::fp32 && !streams_;
+    const bool is_wide = is_wide_ && !streams_;
     if (is_wide && progress.chunks_in != progress.chunks_up) return;
     const std::int64_t step_bytes = count * (is_wide ? 4 : 2);
     if (progress.up_bytes % step_bytes == 0)
@@ -436,7 +461,8 @@ class ParameterWatch final : public runtime::OperationSink {
   const model::FlatLayout& layout_;
   state::Geometry geometry_;
   offload::Method method_;
-  offload::Wire wire_;
+  bool is_wide_;                // parameters come up as the master weights
+  std::int64_t element_bytes_;  // of the state's array that parameters are made of
   bool streams_;
   bool has_accelerators_;
   const Course& course_;

@@ -48,6 +48,7 @@ struct Setup {
   offload::Pipeline pipeline = offload::Pipeline::nbuffer;
   offload::Wire wire = offload::Wire::fp32;
   optimizer::RuleKind rule = optimizer::RuleKind::adamw;
+  StateFormat state_format;
   offload::GradientTier gradient_tier = offload::GradientTier::storage;
   double density = 1;
   bool prefetch = true;
@@ -72,6 +73,7 @@ offload::OffloadOptions options_of(const Setup& setup) {
   options.method = setup.method;
   options.pipeline = setup.pipeline;
   options.wire = setup.wire;
+  options.state_format = setup.state_format;
   options.gradient_tier = setup.gradient_tier;
   options.density = setup.density;
   options.prefetch = setup.prefetch;
@@ -99,14 +101,23 @@ Checker::Limits limits_of(const Setup& setup, const state::DeviceMap& device_map
   const std::int32_t subgroups = setup.pipeline == offload::Pipeline::serial     ? 1
                                  : setup.pipeline == offload::Pipeline::handover ? 2
                                                                                  : setup.buffers;
-  return {subgroups, shares_one_set, layout.geometry(), device_map, setup.commit_every, layout,
-          kept,      course};
+  return {subgroups,
+          shares_one_set,
+          layout.geometry(),
+          device_map,
+          setup.commit_every,
+          layout,
+          kept,
+          options_of(setup).has_copy_in_memory(),
+          course};
 }
 
 struct Outcome {
   bool ok = false;
   std::int64_t submitted = 0;
   TimeNs end_ns = 0;
+  std::int64_t read_bytes = 0;  // of state
+  std::int64_t written_bytes = 0;
   std::int64_t moved_elements = 0;  // of subgroups that another device updates from now on
   std::int64_t read_elsewhere_bytes = 0;
   std::int64_t brought_bytes = 0;
@@ -141,26 +152,34 @@ model::FlatLayout small_layout() {
 }
 
 state::Geometry geometry_of(const Setup& setup) {
-  return {small_layout().parameter_count, setup.subgroup_elements,
-          optimizer::rule_info(setup.rule).state_count(), setup.devices};
+  const StoredArrays stored = optimizer::stored_arrays(setup.rule, setup.state_format);
+  // Split state is in whole groups.
+  const std::int64_t subgroup_elements = stored.is_split()
+                                             ? round_up(setup.subgroup_elements, kGroupElements)
+                                             : setup.subgroup_elements;
+  return {small_layout().parameter_count, subgroup_elements, stored.count, setup.devices,
+          stored.codes};
 }
 
 // The state of a subgroup that stays in memory is read once and written with each commit; any other
-// is read and written in each step.
+// is read and written in each step, but for a copy in memory, which is not read.
 void check_bytes(const Checker& checker, const Checker::Limits& limits, const Setup& setup) {
   const std::int64_t commits = (kSteps + setup.commit_every - 1) / setup.commit_every;
-  std::int64_t read_elements = 0;
-  std::int64_t written_elements = 0;
+  std::int64_t read_bytes = 0;
+  std::int64_t written_bytes = 0;
   for (const SubgroupId subgroup : all_ids<SubgroupId>(limits.geometry.subgroup_count())) {
-    const std::int64_t count = limits.geometry.element_count(subgroup);
     const bool is_kept = limits.kept.contains(subgroup);
-    read_elements += count * (is_kept ? 1 : kSteps);
-    written_elements += count * (is_kept ? commits : kSteps);
+    for (std::int32_t v = 0; v < limits.geometry.variable_count; ++v) {
+      const bool is_copy = limits.has_copy && v == 0;
+      const std::int64_t size_bytes =
+          limits.geometry.array_bytes(v, limits.geometry.element_count(subgroup));
+      read_bytes += size_bytes * (is_copy ? 0 : is_kept ? 1 : kSteps);
+      written_bytes += size_bytes * (is_copy || is_kept ? commits : kSteps);
+    }
   }
-  const std::int64_t element_bytes = 4 * limits.geometry.variable_count;
   // With method=host state that moves is read like any other.
-  REQUIRE(checker.read_bytes + checker.read_elsewhere_bytes == element_bytes * read_elements);
-  REQUIRE(checker.written_bytes == element_bytes * written_elements);
+  REQUIRE(checker.read_bytes + checker.read_elsewhere_bytes == read_bytes);
+  REQUIRE(checker.written_bytes == written_bytes);
 }
 
 using Traffic = train::LayerTraffic;
@@ -374,6 +393,8 @@ Outcome run_steps(const Setup& setup, state::Layout& state_layout,
       (checker.committed == 0 || checker.committed % 2 == 1)) {
     REQUIRE(moved_count == (checker.committed % 2 == 1 ? geometry.subgroup_count() : 0));
   }
+  result.read_bytes = checker.read_bytes;
+  result.written_bytes = checker.written_bytes;
   result.read_elsewhere_bytes = checker.read_elsewhere_bytes;
   result.brought_bytes = checker.brought_bytes;
   if (setup.is_local && status.ok()) note_updated_first(*gradients, result);
@@ -412,6 +433,8 @@ Setup random_setup(const Setup& plain, std::uint64_t seed, std::int64_t operatio
   setup.accelerators = one_of(0, 0, 1, 2);
   setup.parameters = one_of(offload::ParameterTier::memory, offload::ParameterTier::storage);
   setup.parameter_buffer_bytes = kPageBytes * one_of(0, 4, 5, 9);
+  setup.state_format.kind =
+      one_of(StateFormatKind::fp32, StateFormatKind::exact, StateFormatKind::compact);
   setup.disturbance.seed = seed;
   setup.disturbance.delay_max_ns = seed % 11 == 0 ? 0 : 200'000;
   if (seed % 2 == 1) {
@@ -456,6 +479,11 @@ TEST_CASE("10,000 seeded schedules of each pipeline: delays, reordered completio
     if (seed % 2 == 1) {
       setup.disturbance.failing_operation =
           static_cast<std::int64_t>(seed * 2654435761u % static_cast<std::uint64_t>(operations));
+    }
+    if (seed / 5 % 2 == 1) {
+      setup.state_format.kind =
+          seed / 10 % 3 == 0 ? StateFormatKind::exact : StateFormatKind::compact;
+      setup.state_format.remainder_bits = seed / 10 % 3 == 1 ? 8 : 16;
     }
     const Outcome outcome = run_step(setup);
     failed += outcome.ok ? 0 : 1;
@@ -533,6 +561,35 @@ TEST_CASE("clipped by subgroup, what lies above the first layer is updated befor
   CHECK(outcome.ahead_count == 3 * kSteps);
 }
 
+TEST_CASE("compact state crosses a drive's link in 4.08 bytes a parameter, or 6.08 with the copy") {
+  Setup setup;
+  setup.pipeline =
+      GENERATE(offload::Pipeline::serial, offload::Pipeline::handover, offload::Pipeline::nbuffer);
+  setup.commit_every = GENERATE(1, 3);
+  setup.state_format.kind = StateFormatKind::compact;
+  setup.subgroup_elements = 3008;
+  // 14,164 parameters in 4 subgroups of 47 groups and one of 34, the last of which is not full.
+  constexpr std::int64_t kCopy = 2 * 14'164;
+  constexpr std::int64_t kRest = 2 * 14'164 + (4 * 47 + 34) * (65 + 68);
+  CHECK(static_cast<double>(kRest) / 14'164 == Approx(4.08).margin(0.01));
+  const std::int64_t commits = kSteps / setup.commit_every;
+
+  setup.method = offload::Method::host;
+  Outcome outcome = run_step(setup);
+  REQUIRE(outcome.ok);
+  CHECK(outcome.read_bytes == kSteps * kRest);
+  CHECK(outcome.written_bytes == kSteps * kRest + commits * kCopy);
+
+  setup.method = GENERATE(offload::Method::csd, offload::Method::host);
+  if (setup.method == offload::Method::host) {
+    setup.parameters = offload::ParameterTier::storage;
+  }
+  outcome = run_step(setup);
+  REQUIRE(outcome.ok);
+  CHECK(outcome.read_bytes == kSteps * (kRest + kCopy));
+  CHECK(outcome.written_bytes == kSteps * (kRest + kCopy));
+}
+
 TEST_CASE("state that moves crosses the host link to a CSD that updates it, once") {
   const auto pipeline =
       GENERATE(offload::Pipeline::serial, offload::Pipeline::handover, offload::Pipeline::nbuffer);
@@ -559,6 +616,8 @@ TEST_CASE("a state goes through a hundred random changes of the knobs, step by s
     };
     Setup setup;
     setup.devices = 3;
+    setup.state_format.kind =
+        one_of(StateFormatKind::fp32, StateFormatKind::exact, StateFormatKind::compact);
     const state::Geometry geometry = geometry_of(setup);
     state::Layout layout(geometry,
                          state::make_device_map(geometry.subgroup_count(), rising_shares(3)));

@@ -85,3 +85,81 @@ TEST_CASE("what is in memory, and what is there alone") {
   cache.on_written(SubgroupId{5});
   CHECK_FALSE(cache.is_unwritten(SubgroupId{5}, 2));
 }
+
+TEST_CASE("a copy in memory stays of every subgroup, and takes no room of what is kept") {
+  using enum ArrayCode;
+  const state::Geometry geometry{24 * 1024, 1024, 4, 1, {high, low16, mean8, square8}};
+  offload::OffloadOptions options;
+  options.method = offload::Method::host;
+  options.state_format.kind = StateFormatKind::compact;
+  REQUIRE(options.has_copy_in_memory());
+  CHECK(offload::kept_subgroup_bytes(options, geometry) == 3 * 4096);  // 2048, 1040, 1088 bytes
+  options.parameters = offload::ParameterTier::storage;
+  CHECK(offload::kept_subgroup_bytes(options, geometry) == 4 * 4096);
+  options.parameters = offload::ParameterTier::memory;
+
+  constexpr SubgroupId kKept{5};
+  constexpr SubgroupId kOther{4};
+  offload::StateCache cache(KeptSubgroups{{{kKept}}}, options, geometry);
+  CHECK(cache.stays(kOther, 0));
+  CHECK_FALSE(cache.stays(kOther, 1));
+  CHECK(cache.stays(kKept, 1));
+  CHECK(cache.has(kOther, 0));  // where it is read from
+  CHECK_FALSE(cache.has(kOther, 1));
+  for (const SubgroupId subgroup : {kKept, kOther}) {
+    for (std::int32_t v = 1; v < 4; ++v) cache.on_read(subgroup, v);
+    CHECK(cache.has(subgroup, 3) == (subgroup == kKept));
+  }
+
+  // A step that does not commit writes neither the copy nor what is kept.
+  for (const SubgroupId subgroup : {kKept, kOther}) cache.on_updated(subgroup, false);
+  for (std::int32_t v = 0; v < 4; ++v) {
+    CHECK(cache.is_unwritten(kKept, v));
+    CHECK(cache.is_unwritten(kOther, v) == (v == 0));
+  }
+  cache.on_written(kOther);
+  CHECK_FALSE(cache.is_unwritten(kOther, 0));
+  cache.on_updated(kKept, true);
+  CHECK_FALSE(cache.is_unwritten(kKept, 0));
+}
+
+TEST_CASE("a copy that was refuted is read again, or loaded") {
+  using enum ArrayCode;
+  const state::Geometry geometry{24 * 1024, 1024, 4, 1, {high, low16, mean8, square8}};
+  offload::OffloadOptions options;
+  options.method = offload::Method::host;
+  options.state_format.kind = StateFormatKind::compact;
+  offload::StateCache cache(KeptSubgroups{{{}}}, options, geometry);
+  constexpr SubgroupId kSubgroup{7};
+  cache.on_updated(kSubgroup, false);
+  cache.forget(kSubgroup);
+  CHECK_FALSE(cache.has(kSubgroup, 0));
+  CHECK_FALSE(cache.is_unwritten(kSubgroup, 0));
+  cache.on_read(kSubgroup, 0);  // into a buffer: the update brings it to its place
+  CHECK_FALSE(cache.has(kSubgroup, 0));
+  cache.on_updated(kSubgroup, true);
+  CHECK(cache.has(kSubgroup, 0));
+  cache.forget(kSubgroup);
+  cache.on_loaded(kSubgroup);
+  CHECK(cache.has(kSubgroup, 0));
+  CHECK_FALSE(cache.is_unwritten(kSubgroup, 0));
+}
+
+TEST_CASE("state whose copy is on a drive or in a device's memory has none that stays") {
+  using enum ArrayCode;
+  const state::Geometry geometry{24 * 1024, 1024, 4, 1, {high, low16, mean8, square8}};
+  offload::OffloadOptions options;
+  options.state_format.kind = StateFormatKind::compact;
+  SECTION("on the device") { options.method = offload::Method::csd; }
+  SECTION("on the drives") {
+    options.method = offload::Method::host;
+    options.parameters = offload::ParameterTier::storage;
+  }
+  offload::StateCache cache(KeptSubgroups{{{}}}, options, geometry);
+  CHECK_FALSE(cache.stays(SubgroupId{3}, 0));
+  CHECK_FALSE(cache.has(SubgroupId{3}, 0));
+  cache.on_loaded(SubgroupId{3});
+  CHECK_FALSE(cache.has(SubgroupId{3}, 0));
+  cache.on_updated(SubgroupId{3}, false);
+  CHECK_FALSE(cache.is_unwritten(SubgroupId{3}, 0));
+}
