@@ -2,13 +2,14 @@
 """What crosses each link in a step is what the method says, to the byte: in the report of
 `sluice train --json` and in the run database."""
 
+import fractions
 import sys
 
 from sluice_run import (NANO_PARAMETERS, NANO_TOKENS, SAMPLES, database, main, require,
                         require_equal, test)
 
 PAGE = 4096
-SUBGROUPS = {1000: 35, 5000: 7, 8192: 5, 1_000_000: 1}
+SUBGROUPS = {960: 37, 1000: 35, 5000: 7, 8192: 5, 1_000_000: 1}
 
 
 def sum_of(report, ending, key):
@@ -52,15 +53,19 @@ def check_database(place, report, steps, output):
     require_equal(found, expected, f"bytes by step and link in {output}/run.db")
 
 
-def check(place, name, host, internal, read_arrays, write_arrays, **settings):
+ODD_SIZES = (1000, 5000, 8192, 1_000_000)
+
+
+def check(place, name, host, internal, read_arrays, write_arrays, sizes=ODD_SIZES, **settings):
     steps = 3
-    for elements, subgroup_count in SUBGROUPS.items():
+    for elements in sizes:
         output = f"{name}-{elements}"
         report = place.train("--json", "--steps", steps, output=output,
                              subgroup_elements=elements, **settings).json()
         require_equal(report["parameters"], NANO_PARAMETERS, "parameters")
         check_payload(report, host, internal)
-        check_padding(report, {"read": read_arrays, "write": write_arrays}, subgroup_count)
+        check_padding(report, {"read": read_arrays, "write": write_arrays},
+                      SUBGROUPS[elements])
         check_database(place, report, steps, output)
 
 
@@ -118,6 +123,98 @@ def the_emulated_clock_moves_the_same_bytes(place):
                   (2 * NANO_PARAMETERS + 8, 4 * NANO_PARAMETERS + 48 * NANO_TOKENS + 8 * 2),
                   "bytes of the accelerator's link")
 
+
+# State in fewer bytes -----------------------------------------------------------------------------
+
+# Bytes a parameter of what is stored of each rule beside the copy, which takes two
+# (docs/state_format.md, "Codes"): the remainder, and the rule's own arrays.
+COPY = 2
+MEAN8, SQUARE8, TIES = (fractions.Fraction(each, 64) for each in (64 + 1, 64 + 4, 8))
+BESIDE_THE_COPY = {
+    ("exact", 16): {"adamw": 2 + 4 + 4, "sgd": 2 + TIES + 4, "adagrad": 2 + 4},
+    ("compact", 16): {"adamw": 2 + MEAN8 + SQUARE8, "sgd": 2 + MEAN8, "adagrad": 2 + 2},
+    ("compact", 8): {"adamw": 1 + MEAN8 + SQUARE8, "sgd": 1 + MEAN8, "adagrad": 1 + 2},
+}
+SPLIT = [(state_format, bits, rule, beside) for (state_format, bits), rules
+         in BESIDE_THE_COPY.items() for rule, beside in rules.items()]
+ADAMW = [each for each in SPLIT if each[2] == "adamw"]
+
+
+def check_split(place, name, host, internal, arrays, rule, state_format, bits, **settings):
+    """`arrays`: read, written. Subgroups are whole groups of 64 elements, as are all parameters."""
+    size = 960 if state_format == "compact" else 1_000_000
+    check(place, f"{name}-{rule}-{state_format}-{bits}", host, internal, *arrays, sizes=(size,),
+          devices=3, optimizer=rule, state_format=state_format, remainder_bits=bits, **settings)
+
+
+@test
+def host_reads_no_copy_of_split_state_and_a_commit_writes_it(place):
+    for state_format, bits, rule, beside in SPLIT:
+        count = 3 if rule == "adamw" else 2  # arrays beside the copy
+        check_split(place, "memory", (beside, COPY + beside), (0, 0), (count, count + 1), rule,
+                    state_format, bits, method="host", gradient_tier="memory")
+    for state_format, bits, rule, beside in ADAMW:
+        check_split(place, "drives", (4 + beside, 4 + COPY + beside), (0, 0), (4, 5), rule,
+                    state_format, bits, method="host")
+
+
+def bytes_by_step(place, output, link):
+    """[(read, written)] of the steps, by the view link_bytes."""
+    with database(place / output / "run.db") as db:
+        rows = db.execute("SELECT sum(iif(direction = 'read', bytes, 0)), "
+                          "sum(iif(direction = 'write', bytes, 0)) FROM link_bytes "
+                          "WHERE step_id IS NOT NULL AND link LIKE ? GROUP BY step_id "
+                          "ORDER BY step_id", (link,))
+        return rows.fetchall()
+
+
+@test
+def between_commits_no_copy_is_written(place):
+    for number, (state_format, bits, rule, beside) in enumerate(ADAMW):
+        # The last step of a run commits.
+        for every, commits in ((1000, [False, False, False, True]),
+                               (2, [False, True, False, True])):
+            output = f"{number}-{every}"
+            place.train("--steps", 4, output=output, method="host", devices=3, optimizer=rule,
+                        gradient_tier="memory", commit_every=every, subgroup_elements=960,
+                        state_format=state_format, remainder_bits=bits).done()
+            wanted = [(NANO_PARAMETERS * beside, NANO_PARAMETERS * (beside + COPY * is_commit))
+                      for is_commit in commits]
+            require_equal(bytes_by_step(place, output, "host"), wanted,
+                          f"read and written, {state_format} {bits}, every {every}")
+
+
+@test
+def csd_moves_the_copy_as_it_is_up_and_all_of_split_state_inside(place):
+    for state_format, bits, rule, beside in SPLIT:
+        count = (4 if rule == "adamw" else 3) + 1  # arrays of state, and the gradient
+        stored = COPY + beside
+        for wire, gradient in (("fp32", 4), ("native", 2)):
+            if wire == "native" and rule != "adamw":
+                continue  # it is the gradient's, whatever the rule
+            check_split(place, wire, (COPY, gradient), (gradient + stored, stored),
+                        (count, count), rule, state_format, bits, method="csd", wire=wire)
+
+
+@test
+def with_parameters_on_the_drives_split_state_saves_what_its_arrays_do(place):
+    def moved(output, **settings):
+        report = place.train("--json", "--steps", 3, output=output, parameter_tier="storage",
+                             devices=3, subgroup_elements=960, **settings).json()
+        return {where: tuple(sum_of(report, where, direction) for direction in ("read", "write"))
+                for where in ("host", ".internal")}
+
+    for method, link in (("host", "host"), ("csd", ".internal")):
+        in_fp32 = moved(f"{method}-fp32", method=method)
+        for state_format, bits, _, beside in ADAMW:
+            found = moved(f"{method}-{state_format}-{bits}", method=method,
+                          state_format=state_format, remainder_bits=bits)
+            saved = NANO_PARAMETERS * (12 - COPY - beside)
+            wanted = {**in_fp32, link: tuple(size - saved for size in in_fp32[link])}
+            require_equal(found, wanted, f"bytes read and written, {method} {state_format} {bits}")
+
+
+# After a change -----------------------------------------------------------------------------------
 
 # Bytes a parameter and step, payload: (host read, host write, internal read, internal write).
 BY_METHOD = {"host": (16, 16, 0, 0), "csd": (4, 4, 16, 12)}
