@@ -28,6 +28,7 @@
 #include "core/offload/state_cache.h"
 #include "core/offload/state_versions.h"
 #include "core/offload/step_gradients.h"
+#include "core/optimizer/split_update.h"
 #include "core/runtime/clocks.h"
 #include "core/train/gradient_work.h"
 #include "core/train/layer_traffic.h"
