@@ -72,8 +72,13 @@ runtime::Task<Status> InitialState::create_queued(Queue& queue, const FillInitia
                                                   StepUpdate& update) {
   while (!queue.is_empty()) {
     const SubgroupId subgroup = queue.take();
-    Status created = is_split() ? co_await create_split(subgroup, fill, update)
-                                : co_await create_subgroup(subgroup, fill, update);
+    // Each in a sentence of its own: g++ 12 destroys the Status of a conditional one twice.
+    Status created;
+    if (is_split()) {
+      created = co_await create_split(subgroup, fill, update);
+    } else {
+      created = co_await create_fp32(subgroup, fill, update);
+    }
     CO_RETURN_IF_ERROR(created);
   }
   co_return ok_status();
@@ -204,8 +209,8 @@ runtime::Operation InitialState::write_copy(SubgroupId subgroup, csd::HostTransf
       {stages::Stage::parameter_write, subgroup}, transfer);
 }
 
-runtime::Task<Status> InitialState::create_subgroup(SubgroupId subgroup, const FillInitial& fill,
-                                                    StepUpdate& update) {
+runtime::Task<Status> InitialState::create_fp32(SubgroupId subgroup, const FillInitial& fill,
+                                                StepUpdate& update) {
   Result<runtime::Pool::Lease> lease = co_await parts_.bounces.acquire(
       waiting_for("a bounce buffer for the state", kNoDevice, subgroup));
   CO_RETURN_IF_ERROR(lease);

@@ -56,8 +56,8 @@ class InitialState {
 
   runtime::Task<Status> create_on(DeviceId device, const FillInitial& fill, StepUpdate& update);
   runtime::Task<Status> create_queued(Queue& queue, const FillInitial& fill, StepUpdate& update);
-  runtime::Task<Status> create_subgroup(SubgroupId subgroup, const FillInitial& fill,
-                                        StepUpdate& update);
+  runtime::Task<Status> create_fp32(SubgroupId subgroup, const FillInitial& fill,
+                                    StepUpdate& update);
   runtime::Task<Status> create_split(SubgroupId subgroup, const FillInitial& fill,
                                      StepUpdate& update);
   runtime::Task<Status> write_pieces(SubgroupId subgroup, SplitPieces& pieces, bool is_last);

@@ -46,7 +46,7 @@ const std::vector<std::string> kAsAlways = {"lr=0.01", "eps=1e-8", "weight_decay
 std::string other_value(const SmallRun& files, const settings::SettingInfo& info) {
   const auto base = files.config(kAsAlways);
   const std::string now = settings::value_of(*base, info.key);
-  std::vector<std::string> candidates = {"2",       "3",    "0.25",  "0.0001",
+  std::vector<std::string> candidates = {"2",       "3",    "8",     "0.25", "0.0001",
                                          "8388608", "true", "false", "soft"};
   for (std::size_t begin = 0; begin < info.values.size();) {  // of a choice among words
     const std::size_t end = std::min(info.values.find(", ", begin), info.values.size());
