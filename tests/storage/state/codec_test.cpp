@@ -28,7 +28,7 @@ FileHeader sample_header(DeviceId device) {
   return header;
 }
 
-// Of compact state.
+// Where the state is compact.
 FileHeader split_header(DeviceId device) {
   using enum ArrayCode;
   FileHeader header = sample_header(device);

@@ -42,7 +42,7 @@ Geometry geometry_of(const StoredArrays& stored, std::int64_t parameter_count,
 // The last subgroup is shorter, and so is its last group.
 Geometry small_geometry(const StoredArrays& stored) { return geometry_of(stored, 2500, 1024); }
 
-// Of the whole state after `step` steps, decoded from what encode() made of each subgroup.
+// The whole state after `step` steps, decoded from what encode() made of each subgroup.
 std::vector<float> decoded_array(const Geometry& geometry, std::int32_t variable,
                                  std::int64_t step) {
   std::vector<float> all(static_cast<std::size_t>(geometry.parameter_count));
