@@ -85,8 +85,9 @@ Result<shard::RankShare> plan_rank_share(const settings::RunConfig& config,
                       "the other; say with mesh=4x2 how many ranks a node has, and how many nodes "
                       "there are");
   }
+  const bool is_split = config.offload.state_format.is_split();
   return shard::plan_share(layout, triple, mesh, config.shards.rank,
-                           config.offload.subgroup_elements);
+                           config.offload.subgroup_elements, is_split ? kGroupElements : 1);
 }
 
 Status check_sharded(const shard::RankShare& share, const settings::RunConfig& config) {

@@ -57,7 +57,8 @@ state::Share share_of(std::int32_t rank, const Triple& triple) {
 }
 
 Result<RankShare> plan_share(const FlatLayout& model, const Triple& triple, const Scope& mesh,
-                             std::int32_t rank, std::int64_t subgroup_elements) {
+                             std::int32_t rank, std::int64_t subgroup_elements,
+                             std::int64_t group_elements) {
   RETURN_IF_ERROR(check_triple(triple, mesh));
   RankShare plan;
   plan.triple = triple;
@@ -69,7 +70,7 @@ Result<RankShare> plan_share(const FlatLayout& model, const Triple& triple, cons
     return parameter_part(model, part, plan.share.parameter_parts).parameter_count;
   };
   const std::int64_t least = count_of(plan.share.parameter_parts - 1);
-  if (least < plan.share.state_parts) {
+  if (divide_up(least, group_elements) < plan.share.state_parts) {
     return make_error(ErrorCode::config,
                       "shard_parameters={}, shard_state={}: {} parameters in blocks of {} are too "
                       "few for {} ranks to have a part of each; choose smaller scopes",
@@ -77,10 +78,12 @@ Result<RankShare> plan_share(const FlatLayout& model, const Triple& triple, cons
                       model.parameter_count, optimizer::kNormBlockElements, triple.state.size());
   }
   // The same on all ranks.
-  const std::int64_t even = divide_up(count_of(0), plan.share.state_parts);
+  const std::int64_t even =
+      round_up(divide_up(count_of(0), plan.share.state_parts), group_elements);
   plan.subgroup_elements = std::min(subgroup_elements, even);
   if (divide_up(least, plan.subgroup_elements) < plan.share.state_parts) {
-    plan.subgroup_elements = least / plan.share.state_parts;
+    plan.subgroup_elements =
+        std::max(group_elements, round_down(least / plan.share.state_parts, group_elements));
   }
   plan.owners = owned_stretches(plan.parameters.parameter_count, plan.subgroup_elements,
                                 plan.share.state_parts);

@@ -62,10 +62,12 @@ struct RankShare {
   const Stretch& owned() const { return owners[static_cast<std::size_t>(share.state_part)]; }
 };
 
-// At most `subgroup_elements` in a subgroup: fewer where ranks would have few or none.
-// Errors (ErrorCode::config): a triple that is not legal; more ranks than blocks or elements.
+// At most `subgroup_elements` in a subgroup: fewer where ranks would have few or none, and then
+// whole groups of `group_elements`.
+// Errors (ErrorCode::config): a triple that is not legal; more ranks than blocks or groups.
 Result<RankShare> plan_share(const model::FlatLayout& model, const Triple& triple,
-                             const Scope& mesh, std::int32_t rank, std::int64_t subgroup_elements);
+                             const Scope& mesh, std::int32_t rank, std::int64_t subgroup_elements,
+                             std::int64_t group_elements = 1);
 
 // Elements [first, first + out.size()) of `held`, of the model's elements that `of_model` gives.
 using FillElements = std::function<Status(std::int64_t first, std::span<float> out)>;

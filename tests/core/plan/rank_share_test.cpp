@@ -71,6 +71,8 @@ TEST_CASE("settings of shards that are wrong are refused in words") {
        "mesh=3x1: that is 3 ranks, and the launcher has started 8"},
       {more(zero1, "overlap=local"), "overlap=local goes with ranks that each have all of the"},
       {more(zero1, "parameter_tier=storage"), "parameter_tier=storage goes with ranks that each"},
+      {more(settings_of("8x1", "8x1", "8x1", "8x1"), "state_format=compact"),
+       "state_format=compact goes with ranks that each have all of the parameters"},
       {more(zero1, "shard_overlap=gather_foward"),
        "'gather_foward' is none (did you mean 'gather_forward'?)"},
       {more(zero1, "shard_overlap=keep_gathered"), "'keep_gathered' is none"},
@@ -86,6 +88,25 @@ TEST_CASE("settings of shards that are wrong are refused in words") {
     REQUIRE_FALSE(plan.ok());
     CHECK(plan.error().code() == ErrorCode::config);
     CHECK_THAT(plan.error().message(), Catch::Contains(wrong.words));
+  }
+}
+
+TEST_CASE("ranks with parts of the state have whole groups of it, wherever they are cut") {
+  for (const char* format : {"state_format=exact", "state_format=compact"}) {
+    for (const char* elements : {"10112", "2000000", "100000001"}) {
+      std::vector<std::string> settings = settings_of("1x1", "1x1", "5x1", "5x1");
+      settings.insert(settings.end(), {format, fmt::format("subgroup_elements={}", elements)});
+      std::int64_t next = 0;
+      for (std::int32_t rank = 0; rank < 5; ++rank) {
+        INFO(fmt::format("{} {} rank {}", format, elements, rank));
+        const auto plan = plan_of("models/tiny", settings, {5, rank, 5});
+        INFO((plan.ok() ? "" : plan.error().message()));
+        REQUIRE(plan.ok());
+        CHECK(plan->options.first_flat_index == next);
+        CHECK(next % kGroupElements == 0);
+        next += plan->geometry.parameter_count;
+      }
+    }
   }
 }
 
