@@ -235,6 +235,48 @@ TEST_CASE("method, pipeline, its depth, devices, map, subgroups, wire and clock 
   }
 }
 
+TEST_CASE("exact state has the losses and the digest of fp32, compact its own, on every path") {
+  const std::vector<std::vector<std::string>> variants = {
+      {"method=host", "devices=1", "buffers=1"},
+      {"method=host", "devices=3", "commit_every=4", "wire=native", "gradient_tier=memory"},
+      {"method=host", "pipeline=serial", "state_cache=60KB", "commit_every=2"},
+      {"method=host", "pipeline=handover", "commit_every=3", "overlap=exact"},
+      {"method=host", "parameter_tier=storage", "subgroup_elements=640"},
+      {"method=csd", "pipeline=nbuffer", "device_map=5,1", "overlap=exact"},
+      {"method=csd", "pipeline=serial", "wire=native", "subgroup_elements=100000000"},
+      {"method=csd", "pipeline=handover", "state_cache=60KB", "commit_every=4"},
+      {"method=csd", "parameter_tier=storage", "clock=emulated"},
+  };
+  for (const std::string optimizer : {"adamw", "sgd", "adagrad"}) {
+    const std::vector<std::string> common = {"subgroup_elements=1536", "optimizer=" + optimizer};
+    const SmallRun files;
+    const auto plain = train_small(files, common);
+    REQUIRE(plain.ok());
+    for (const std::vector<std::string>& formats : {std::vector<std::string>{"state_format=exact"},
+                                                    {"state_format=compact"},
+                                                    {"state_format=compact", "remainder_bits=8"}}) {
+      std::optional<Trained> first;
+      if (formats.front() == "state_format=exact") first = *plain;
+      for (const std::vector<std::string>& variant : variants) {
+        std::vector<std::string> settings = common;
+        settings.insert(settings.end(), formats.begin(), formats.end());
+        settings.insert(settings.end(), variant.begin(), variant.end());
+        const SmallRun fresh;
+        const auto trained = train_small(fresh, settings);
+        INFO(fmt::format("{}", fmt::join(settings, " ")));
+        INFO((trained.ok() ? std::string() : trained.error().message()));
+        REQUIRE(trained.ok());
+        if (!first) {
+          first = *trained;
+          CHECK(trained->digest != plain->digest);
+        }
+        CHECK(trained->losses == first->losses);
+        CHECK(trained->digest == first->digest);
+      }
+    }
+  }
+}
+
 TEST_CASE("several compute units at work on one device change no bit") {
   const SmallRun files;
   const auto plain = train_small(files, {"method=host", "devices=1"});
