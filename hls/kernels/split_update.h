@@ -274,6 +274,7 @@ void encode_groups(std::uint64_t element_count, std::uint32_t state_format,
                    CodedStream (&to_store)[Rule::kStoredCount]) {
   constexpr int kStates = Rule::kStateCount;
   const bool is_exact = state_format == kStateExact;
+  const StoredShape low_shape = shape_of<Rule>(1, state_format);
   const std::uint64_t groups = group_count(element_count);
   Turn waiting[2][kStates][kGroupTurns];
 #pragma HLS array_partition variable = waiting dim = 1 complete
@@ -317,7 +318,8 @@ encode_group_turns:
         const std::uint32_t weight = waiting[1 - filled][0][turn][lane];
         const MasterCodes master = encoded_master(weight, state_format, hash, is_there);
         codes[0][lane] = master.high;
-        codes[1][lane] = master.low;
+        // Elements that the last group lacks: 0 where the remainder has whole groups.
+        codes[1][lane] = is_there || !low_shape.has_scales ? master.low : 0u;
         const bool is_tie = is_exact && is_there && is_rounded_from_tie(weight);
         ties = ties >> 1 | static_cast<std::uint64_t>(is_tie ? 1u : 0u) << 63;
       encode_state:
