@@ -85,9 +85,10 @@ Result<shard::RankShare> plan_rank_share(const settings::RunConfig& config,
                       "the other; say with mesh=4x2 how many ranks a node has, and how many nodes "
                       "there are");
   }
-  const bool is_split = config.offload.state_format.is_split();
+  const std::int64_t group_elements =
+      is_sharded && config.offload.state_format.is_split() ? kGroupElements : 1;
   return shard::plan_share(layout, triple, mesh, config.shards.rank,
-                           config.offload.subgroup_elements, is_split ? kGroupElements : 1);
+                           config.offload.subgroup_elements, group_elements);
 }
 
 Status check_sharded(const shard::RankShare& share, const settings::RunConfig& config) {

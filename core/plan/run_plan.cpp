@@ -90,15 +90,17 @@ Status require_engines(const platform::Platform& platform, offload::Method metho
   return ok_status();
 }
 
-// The arrays of each subgroup, and that these are whole groups.
-Status set_arrays(state::Geometry& geometry, const settings::RunConfig& config) {
+// The arrays of each subgroup, and that these are whole groups. Only what is one subgroup in all
+// may end within a group.
+Status set_arrays(RunPlan& plan, const settings::RunConfig& config) {
+  state::Geometry& geometry = plan.geometry;
   const StateFormat& format = config.offload.state_format;
   const StoredArrays stored = optimizer::stored_arrays(config.update.rule, format);
   geometry.variable_count = stored.count;
   geometry.codes = stored.codes;
   const std::int64_t elements = geometry.subgroup_elements;
-  if (!format.is_split() || elements % kGroupElements == 0 || elements == geometry.parameter_count)
-    return ok_status();
+  const bool is_all = !plan.share.is_sharded() && elements == geometry.parameter_count;
+  if (!format.is_split() || elements % kGroupElements == 0 || is_all) return ok_status();
   return make_error(ErrorCode::config,
                     "subgroup_elements={}: with state_format={} subgroups are whole groups of {} "
                     "elements; the next one is {}",
@@ -198,9 +200,12 @@ Result<RunPlan> plan_run(const settings::RunConfig& config, const model::ModelSh
   }
   ASSIGN_OR_RETURN(plan.share, plan_rank_share(config, plan.layout));
   plan.geometry.parameter_count = plan.share.state.parameter_count;
-  plan.geometry.subgroup_elements =
-      std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
-  RETURN_IF_ERROR(set_arrays(plan.geometry, config));
+  plan.geometry.subgroup_elements = plan.share.subgroup_elements;
+  if (!plan.share.is_sharded()) {  // else as long as others', whose states go with this one
+    plan.geometry.subgroup_elements =
+        std::min(plan.geometry.subgroup_elements, plan.geometry.parameter_count);
+  }
+  RETURN_IF_ERROR(set_arrays(plan, config));
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
   RETURN_IF_ERROR(check_subgroup_count(plan.geometry, plan.shape));
   settings::RunConfig chosen = config;
@@ -226,7 +231,7 @@ Result<RunPlan> plan_tensors(const settings::RunConfig& config, model::FlatLayou
   plan.geometry.parameter_count = plan.layout.parameter_count;
   plan.geometry.subgroup_elements =
       std::min(plan.share.subgroup_elements, plan.geometry.parameter_count);
-  RETURN_IF_ERROR(set_arrays(plan.geometry, config));
+  RETURN_IF_ERROR(set_arrays(plan, config));
   plan.geometry.device_count = static_cast<std::int32_t>(config.offload.devices);
   RETURN_IF_ERROR(check_subgroup_count(plan.geometry, plan.shape));
   RETURN_IF_ERROR(set_knobs(plan, config));
