@@ -150,9 +150,10 @@ class TrainCommand {
     }
     if (!is_told()) return ok_status();
     print_lines(fitted(
-        fmt::format(
-            "Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
-            report.last_step, config_.files.state_directory),
+        words().format_line() +
+            fmt::format(
+                "Nothing to do: step {} is already committed in {}. Ask for more with --steps.\n",
+                report.last_step, config_.files.state_directory),
         terminal_columns()));
     return ok_status();
   }

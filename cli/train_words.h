@@ -26,6 +26,7 @@ struct TrainWords {
   int rank_count = 1;
 
   std::string header() const;
+  std::string format_line() const;  // where the state was kept in another format; "" elsewhere
   answers::GoingOn going_on(const train::TrainReport& report) const;
   // The error with what there is to go on from, if that is still there.
   Status how_it_stopped(const Error& error) const;
@@ -36,7 +37,6 @@ struct TrainWords {
   std::int64_t committed_step() const;
   std::string next_rate_line() const;  // a schedule may go on otherwise than it was begun
   std::string recipe_lines() const;    // settings that this resume learns with, and that are new
-  std::string format_line() const;     // where it was kept in another format
   std::string resharded_line() const;  // where the state was that of other ranks
   // "": the schedule goes on as it was begun.
   std::string schedule_words(const plan::FurtherSteps& further, std::int64_t last_step) const;
