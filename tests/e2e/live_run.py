@@ -1,12 +1,14 @@
 """Runs that are live while a test talks to them, and what they must have computed."""
 
+import contextlib
 import json
 import os
 import pathlib
 import socket
+import sqlite3
 import time
 
-from sluice_run import committed_step, require_equal, sluice
+from sluice_run import committed_step, require_equal, sluice, step_losses
 
 # Steps take a few milliseconds; so many that a test is over before the run is.
 MANY_STEPS = 100_000
@@ -56,6 +58,13 @@ def step_of(database):
     status = line.ask(id=1, do="status")["status"]
     line.close()
     return status["step"]
+
+
+def steps_in(database):
+    """Of a live run: 0 while its database is being made."""
+    with contextlib.suppress(sqlite3.OperationalError):
+        return len(step_losses(database))
+    return 0
 
 
 def started(place, *flags, **settings):

@@ -3,13 +3,12 @@
 numbers for every size, method and N; the bytes that are saved, in the database; what a kill,
 Ctrl-C and a change of knobs leave; refusals."""
 
-import contextlib
 import random
 import signal
-import sqlite3
 import sys
 import time
 
+from live_run import steps_in
 from sluice_run import (NANO_PARAMETERS, committed_step, database, main, require, require_equal,
                         sluice, step_losses, test)
 
@@ -48,13 +47,6 @@ def state_bytes(path):
 
 def largest_of(reply):
     return int(reply.err.split("the largest state_cache that fits is ")[1].split()[0].rstrip(","))
-
-
-def steps_in(path):
-    """Of a live run: 0 while its database is being made."""
-    with contextlib.suppress(sqlite3.OperationalError):
-        return len(step_losses(path))
-    return 0
 
 
 @test

@@ -4,6 +4,16 @@ import contextlib
 import struct
 
 PAGE = 4096
+# Bytes of an element, and of a group of 64 beside them, by the code of an array.
+WIDTHS = ((4, 0), (2, 0), (2, 0), (2, 8), (1, 0), (4, 0), (1, 1), (1, 4), (2, 0))
+
+
+def array_bytes(code, count):
+    """Without padding."""
+    element_bytes, group_bytes = WIDTHS[code]
+    if group_bytes == 0:
+        return count * element_bytes
+    return -(-count // 64) * (64 * element_bytes + group_bytes)
 
 
 class StateFiles:
@@ -13,6 +23,9 @@ class StateFiles:
         data = self.log.read_bytes()
         self.parameter_count, self.subgroup_elements = struct.unpack_from("<qq", data, 32)
         self.variable_count, = struct.unpack_from("<i", data, 48)
+        self.codes = struct.unpack_from(f"<{self.variable_count}I", data, 656)
+        self.names = [data[at:at + 64].rstrip(b"\0").decode()
+                      for at in range(128, 128 + 64 * self.variable_count, 64)]
         self.subgroup_count = -(-self.parameter_count // self.subgroup_elements)
         self.area_bytes = (len(data) - PAGE) // 2
         areas = (data[PAGE:PAGE + self.area_bytes], data[PAGE + self.area_bytes:])
@@ -22,13 +35,19 @@ class StateFiles:
     def device_file(self, device):
         return self.directory / f"dev{device}" / "state.slc"
 
+    def size(self, subgroup, variable):
+        """Bytes of an array."""
+        count = min(self.subgroup_elements,
+                    self.parameter_count - subgroup * self.subgroup_elements)
+        return array_bytes(self.codes[variable], count)
+
     def place(self, subgroup, variable):
         """File and offset of a committed array."""
         at = 88 + subgroup * (8 + 8 * self.variable_count)
         device, slot = struct.unpack_from("<ii", self.record, at)
-        variable_bytes = -(-4 * self.subgroup_elements // PAGE) * PAGE
-        offset = PAGE + slot * self.variable_count * variable_bytes + variable * variable_bytes
-        return self.device_file(device), offset
+        sizes = [-(-array_bytes(code, self.subgroup_elements) // PAGE) * PAGE
+                 for code in self.codes]
+        return self.device_file(device), PAGE + slot * sum(sizes) + sum(sizes[:variable])
 
 
 @contextlib.contextmanager
