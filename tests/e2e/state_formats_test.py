@@ -145,7 +145,7 @@ def compact_state_moves_between_devices_and_keeps_its_numbers(place):
 def exact_state_has_the_digest_of_fp32_where_updates_are_refuted(place):
     limit = {"max_grad_norm": 1.55}  # some steps are above, and some below
     whole = trained(place, "whole", steps=9, **limit)
-    for method, every in (("host", 1), ("host", 3), ("csd", 3)):
+    for method, every in (("host", 3), ("csd", 1)):
         output, losses, refuted = f"{method}-{every}", [], 0
         # Each piece tries anew, and what is refuted then was committed by the piece before.
         for piece, steps in enumerate((2, 4, 9)):
@@ -161,29 +161,29 @@ def exact_state_has_the_digest_of_fp32_where_updates_are_refuted(place):
 
 # Kills and Ctrl-C ---------------------------------------------------------------------------------
 
-KILLS = 12 if is_testing_all() else 2
+KILLS = 12 if is_testing_all() else 3
 CONVERSION_KILLS = 60 if is_testing_all() else 6
 
 
 @test
 def runs_that_are_killed_end_with_the_digest_of_one_left_alone(place):
-    digests = {}
-    for seed, (name, settings) in enumerate((
-            ("exact, host", {**EXACT, "method": "host", "commit_every": 3}),
-            ("exact, csd", {**EXACT, "method": "csd", "state_cache": "auto", "commit_every": 3}),
-            ("compact, host", {**COMPACT, "method": "host", "commit_every": 3}),
-            ("compact, csd", {**COMPACT_8, "method": "csd", "commit_every": 3}))):
-        whole = crash.killed_with(place, seed, kills=KILLS, subgroup_elements=1536, **settings)
-        digests[name] = whole.report["state_digest"]
+    exact_digests = set()
+    ways = [(EXACT, {"method": "host", "commit_every": 3}),
+            (COMPACT_8, {"method": "csd", "commit_every": 3, "state_cache": "auto"}),
+            (COMPACT, {"method": "host", "commit_every": 3, "state_cache": "auto"}),
+            (EXACT, {"method": "csd", "commit_every": 3})]
+    for seed, (settings, way) in enumerate(ways if is_testing_all() else ways[:2]):
+        whole = crash.killed_with(place, seed, kills=KILLS, subgroup_elements=1536, **settings,
+                                  **way)
+        if settings is EXACT:
+            exact_digests.add(whole.report["state_digest"])
         for folder in place.path.glob("crash-*"):
             verified(place, folder.name)
             shutil.rmtree(folder)
         shutil.rmtree(place / "whole")
     in_fp32 = place.train("--json", "--steps", 40, output="fp32",
                           **{**crash.SETTINGS, "subgroup_elements": 1536}).json()
-    require_equal({digests["exact, host"], digests["exact, csd"]}, {in_fp32["state_digest"]},
-                  "digests of exact state and of fp32")
-    require_equal(len(set(digests.values())), 3, f"digests of {digests}")
+    require_equal(exact_digests, {in_fp32["state_digest"]}, "digests of exact state and of fp32")
 
 
 @test
@@ -233,8 +233,7 @@ def a_snapshot_between_commits_is_whole_and_goes_on_to_the_same_digest(place):
 @test
 def a_flipped_bit_in_any_array_is_named_and_one_behind_it_is_nothing(place):
     for number, (rule, settings, method) in enumerate((("adamw", COMPACT, "host"),
-                                                       ("sgd", EXACT, "csd"),
-                                                       ("adagrad", COMPACT_8, "csd"))):
+                                                       ("sgd", EXACT, "csd"))):
         output = f"out{number}"
         settings = {**settings, "optimizer": rule, "method": method, "subgroup_elements": 4992}
         digest = trained(place, output, steps=3, **settings)[1]
