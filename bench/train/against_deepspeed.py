@@ -28,6 +28,8 @@ OURS = {
     "sluice, ahead": {"overlap": "exact", "buffers": 8},
     "sluice, ahead, gradients in memory": {"overlap": "exact", "buffers": 8,
                                            "gradient_tier": "memory"},
+    "sluice, compact state (other numbers), gradients in memory": {
+        "overlap": "exact", "buffers": 8, "gradient_tier": "memory", "state_format": "compact"},
     "sluice, a cache": {"gradient_tier": "memory", "state_cache": "900MB", "commit_every": 10},
 }
 
