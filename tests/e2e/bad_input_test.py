@@ -294,11 +294,11 @@ def a_state_of_a_newer_version_is_refused(place):
         path = place / "out/state" / name
         whole = path.read_bytes()
         header = bytearray(whole[:4096])
-        struct.pack_into("<I", header, 8, 2)
+        struct.pack_into("<I", header, 8, 3)
         struct.pack_into("<Q", header, 4088, xxh3_64(bytes(header[:4088])))
         path.write_bytes(bytes(header) + whole[4096:])
         for reply in (place.state(), place.train("--resume", "--steps", 8)):
-            reply.refused(2, [name, "version 2", "version 1"])
+            reply.refused(2, [name, "version 3", "versions 1 and 2"])
         path.write_bytes(whole)
     place.train("--resume", "--steps", 8).done()
 

@@ -148,18 +148,19 @@ TEST_CASE("a copy that was refuted is read again, or loaded") {
 TEST_CASE("state whose copy is on a drive or in a device's memory has none that stays") {
   using enum ArrayCode;
   const state::Geometry geometry{24 * 1024, 1024, 4, 1, {high, low16, mean8, square8}};
-  offload::OffloadOptions options;
-  options.state_format.kind = StateFormatKind::compact;
-  SECTION("on the device") { options.method = offload::Method::csd; }
-  SECTION("on the drives") {
-    options.method = offload::Method::host;
-    options.parameters = offload::ParameterTier::storage;
+  offload::OffloadOptions on_device;
+  on_device.state_format.kind = StateFormatKind::compact;
+  on_device.method = offload::Method::csd;
+  offload::OffloadOptions on_drives = on_device;
+  on_drives.method = offload::Method::host;
+  on_drives.parameters = offload::ParameterTier::storage;
+  for (const offload::OffloadOptions& options : {on_device, on_drives}) {
+    offload::StateCache cache(KeptSubgroups{{{}}}, options, geometry);
+    CHECK_FALSE(cache.stays(SubgroupId{3}, 0));
+    CHECK_FALSE(cache.has(SubgroupId{3}, 0));
+    cache.on_loaded(SubgroupId{3});
+    CHECK_FALSE(cache.has(SubgroupId{3}, 0));
+    cache.on_updated(SubgroupId{3}, false);
+    CHECK_FALSE(cache.is_unwritten(SubgroupId{3}, 0));
   }
-  offload::StateCache cache(KeptSubgroups{{{}}}, options, geometry);
-  CHECK_FALSE(cache.stays(SubgroupId{3}, 0));
-  CHECK_FALSE(cache.has(SubgroupId{3}, 0));
-  cache.on_loaded(SubgroupId{3});
-  CHECK_FALSE(cache.has(SubgroupId{3}, 0));
-  cache.on_updated(SubgroupId{3}, false);
-  CHECK_FALSE(cache.is_unwritten(SubgroupId{3}, 0));
 }

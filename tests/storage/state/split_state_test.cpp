@@ -343,7 +343,8 @@ TEST_CASE_METHOD(ConversionTest, "the residual goes where a replacement of other
 TEST_CASE_METHOD(ConversionTest, "the residual that is carried stays, however often it is tried") {
   must(carry_residual(options_, replacement_));
   CHECK(text_of(residual()) == "what was not sent");
-  SECTION("at once") {}
+  const fs::path log = replacement_of(options_.directory) + "/commit.slc";
+  SECTION("at once") { CHECK(fs::exists(log)); }
   SECTION("after a crash between two files") {
     const std::string file = options_.directory + "/dev1/state.slc";  // nothing goes to a folder
     fs::remove(file);
@@ -353,12 +354,12 @@ TEST_CASE_METHOD(ConversionTest, "the residual that is carried stays, however of
     fs::remove(file);
   }
   SECTION("after a crash behind the last file") {
-    const fs::path log = replacement_of(options_.directory) + "/commit.slc";
     for (const char* device : {"/dev0", "/dev1"}) {
       const std::string file = options_.directory + device + "/state.slc";
       fs::rename(options_.directory + device + "/replacement/state.slc", file);
     }
     fs::rename(log, options_.directory + "/commit.slc");
+    CHECK_FALSE(fs::exists(log));
   }
   for (int again = 0; again < 2; ++again) {
     must(put_in_place(options_));
