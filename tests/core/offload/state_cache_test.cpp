@@ -30,6 +30,12 @@ std::vector<std::int64_t> counts(const KeptSubgroups& kept) {
   return counts;
 }
 
+KeptSubgroups kept_on_one_device(const std::vector<SubgroupId>& subgroups) {
+  KeptSubgroups kept(1);
+  kept[DeviceId{0}] = subgroups;
+  return kept;
+}
+
 }  // namespace
 
 TEST_CASE("the host's memory is shared out to all devices by what they update") {
@@ -64,7 +70,7 @@ TEST_CASE("what stays is spread evenly over a device's order") {
 
 TEST_CASE("what is in memory, and what is there alone") {
   const state::Geometry geometry = geometry_on(1);
-  offload::StateCache cache(KeptSubgroups{{{SubgroupId{2}, SubgroupId{5}}}}, {}, geometry);
+  offload::StateCache cache(kept_on_one_device({SubgroupId{2}, SubgroupId{5}}), {}, geometry);
   CHECK(cache.keeps(SubgroupId{5}));
   CHECK(cache.place_of(SubgroupId{5}) == 1);
   CHECK_FALSE(cache.keeps(SubgroupId{4}));
@@ -100,7 +106,7 @@ TEST_CASE("a copy in memory stays of every subgroup, and takes no room of what i
 
   constexpr SubgroupId kKept{5};
   constexpr SubgroupId kOther{4};
-  offload::StateCache cache(KeptSubgroups{{{kKept}}}, options, geometry);
+  offload::StateCache cache(kept_on_one_device({kKept}), options, geometry);
   CHECK(cache.stays(kOther, 0));
   CHECK_FALSE(cache.stays(kOther, 1));
   CHECK(cache.stays(kKept, 1));
@@ -129,7 +135,7 @@ TEST_CASE("a copy that was refuted is read again, or loaded") {
   offload::OffloadOptions options;
   options.method = offload::Method::host;
   options.state_format.kind = StateFormatKind::compact;
-  offload::StateCache cache(KeptSubgroups{{{}}}, options, geometry);
+  offload::StateCache cache(kept_on_one_device({}), options, geometry);
   constexpr SubgroupId kSubgroup{7};
   cache.on_updated(kSubgroup, false);
   cache.forget(kSubgroup);
@@ -155,7 +161,7 @@ TEST_CASE("state whose copy is on a drive or in a device's memory has none that 
   on_drives.method = offload::Method::host;
   on_drives.parameters = offload::ParameterTier::storage;
   for (const offload::OffloadOptions& options : {on_device, on_drives}) {
-    offload::StateCache cache(KeptSubgroups{{{}}}, options, geometry);
+    offload::StateCache cache(kept_on_one_device({}), options, geometry);
     CHECK_FALSE(cache.stays(SubgroupId{3}, 0));
     CHECK_FALSE(cache.has(SubgroupId{3}, 0));
     cache.on_loaded(SubgroupId{3});
