@@ -11,11 +11,8 @@ first two:
           bytes / bandwidth of the busier direction
   step    one drive of 200 MB/s, method host, sequence 256, batch 1: the whole step beside its
           bound, and the peak of resident memory
-  format  the same with gradients in memory, in each state_format: compact state gives other
-          numbers. With commit_every=8 the mean of two times eight steps, which have two commits
 
-Bytes are those that the block layer counted (/sys/block/*/stat), not those Sluice says it moved;
-for `format` they are those that the record has for each step.
+Bytes are those that the block layer counted (/sys/block/*/stat), not those Sluice says it moved.
 """
 import argparse
 import json
@@ -60,16 +57,6 @@ def phases(database):
     return [(total / 1e9, update / 1e9) for total, update in rows[2:]]
 
 
-def state_bytes(database, steps):
-    """Bytes read and written of a step, in the mean of the last ones."""
-    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
-    last, = connection.execute("SELECT max(id) FROM step").fetchone()
-    moved = dict(connection.execute(
-        "SELECT direction, sum(bytes) FROM link_bytes WHERE link = 'host' AND step_id > ? "
-        "GROUP BY direction", (last - steps,)))
-    return moved["read"] / steps, moved["write"] / steps
-
-
 def measure(arguments, name, count, rate, settings, what):
     drives_dir = f"{arguments.dir}/{name}"
     sh(THROTTLE, "up", drives_dir, count, rate, 4096 // count + 512)
@@ -102,37 +89,6 @@ def measure(arguments, name, count, rate, settings, what):
           f"peak {report['host_memory_peak_bytes'] / 1e9:.2f} GB", flush=True)
 
 
-# Read, and written between commits, of a parameter with AdamW; the copy is 2 bytes in a commit.
-FORMATS = {
-    "fp32": ({}, 12, 12, 0),
-    "exact": ({"state_format": "exact"}, 10, 10, 2),
-    "compact": ({"state_format": "compact"}, 4 + 5 / 64, 4 + 5 / 64, 2),
-    "compact, remainders of 8 bits": ({"state_format": "compact", "remainder_bits": 8},
-                                      3 + 5 / 64, 3 + 5 / 64, 2),
-}
-
-
-def measure_format(arguments, name, commit_every):
-    settings, read, written, copy = FORMATS[name]
-    settings = settings | {"gradient_tier": "memory", "commit_every": commit_every}
-    drives_dir = f"{arguments.dir}/format"
-    steps = max(arguments.steps, 2 * commit_every if commit_every > 1 else 0)
-    sh(THROTTLE, "up", drives_dir, 1, 200, 4608)
-    try:
-        shutil.rmtree(f"{arguments.dir}/out", ignore_errors=True)
-        train(arguments, drives_dir, commit_every, False, settings)
-        report = train(arguments, drives_dir, 2 * commit_every + steps, True, settings)
-    finally:
-        sh(THROTTLE, "down", drives_dir)
-        shutil.rmtree(drives_dir, ignore_errors=True)
-    seconds = statistics.fmean(row[0] for row in phases(f"{arguments.dir}/out/run.db")[-steps:])
-    moved = state_bytes(f"{arguments.dir}/out/run.db", steps)
-    bound = max(read, written + copy / commit_every) * report["parameters"] / 200e6
-    print(f"{name}, commit_every={commit_every}: {seconds:.2f} s   bound {bound:.2f} s   ratio "
-          f"{seconds / bound:.3f}   {moved[0] / 1e6:.0f} MB read, {moved[1] / 1e6:.0f} written a "
-          f"step   peak {report['host_memory_peak_bytes'] / 1e9:.2f} GB", flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -154,10 +110,6 @@ def main():
     for case in cases:
         if arguments.only in case[0]:
             measure(arguments, *case)
-    for name in FORMATS:
-        for commit_every in (1, 8):
-            if arguments.only in f"format {name}, {commit_every}":
-                measure_format(arguments, name, commit_every)
     return 0
 
 
