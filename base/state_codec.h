@@ -4,9 +4,12 @@
 // subtraction in decoding a mean and one addition in encoding it, and no other floating-point
 // arithmetic.
 //
-// Bounds, of a stochastic code twice as much: `square8` within 3.1 % of the value over 16 binades
-// below the group's maximum, and what is not 0 never has the code 0, so that m / (sqrt(v) + eps)
-// stays small; `mean8` within 5.9 % above 2^(E-7) of the group's exponent E; `low8` within 2^-15.
+// Bounds: a code is a step away from the next one, and is within half a step of the value where it
+// is rounded to the nearest, within a whole one where by chance. A step of `square8` is at most
+// 6.3 % of the value, over 16 binades below the group's maximum; one of `mean8` at most 12.5 %
+// above 2^(E-7) of the group's exponent E; `low8` is within 2^-15. A square that is not 0 never has
+// the code 0, so that m / (sqrt(v) + eps) stays small; it may decode to 0 where the group's maximum
+// is below 2^-110, far below any eps.
 //
 // Thread contract: free functions.
 

@@ -21,7 +21,7 @@ Result<std::unique_ptr<StateWeights>> StateWeights::open(const std::string& dire
                       "on one rank, which makes it whole, and export that",
                       directory);
   }
-  // What is decoded is made of several arrays, so all are checked before.
+  // A decoded array is made of several stored ones, so all of these are checked first.
   if (store->layout().geometry().stored().is_split()) {
     RETURN_IF_ERROR(state::digest_state(*store, nullptr, nullptr));
   }

@@ -121,8 +121,7 @@ class HostSite final : public UpdateSite {
            updated.element_count * bytes_of(parts_.options.parameter_kind)});
       co_return written;
     }
-    const bool is_in_place = parts_.options.has_16bit_copy() || parts_.options.has_copy_in_memory();
-    if (is_in_place) co_return ok_status();  // the kernel wrote it there
+    if (is_given_parameters()) co_return ok_status();  // the kernel wrote them in place
     Status in = co_await parameters_in(updated, set);
     co_return in;
   }
@@ -198,6 +197,11 @@ class HostSite final : public UpdateSite {
         });
   }
 
+  // Whether the kernel has the 16-bit parameters beside the set's state.
+  bool is_given_parameters() const {
+    return parts_.options.has_16bit_copy() || parts_.options.has_copy_in_memory();
+  }
+
   csd::UpdateMemory memory_of(const csd::UpdateOrder& order, std::int32_t set) {
     csd::UpdateMemory memory;
     for (std::int32_t v = 0; v < order.task.stored.count; ++v) {
@@ -207,9 +211,7 @@ class HostSite final : public UpdateSite {
     const bool is_in_memory = parts_.options.gradient_tier == GradientTier::memory;
     memory.gradient =
         is_in_memory ? parts_.memory.gradient(order.task.subgroup) : set_at(set).gradient.bytes();
-    const bool has_parameters =
-        parts_.options.has_16bit_copy() || parts_.options.has_copy_in_memory();
-    if (!has_parameters) return memory;
+    if (!is_given_parameters()) return memory;
     if (parts_.options.streams_parameters()) {
       memory.parameters = reinterpret_cast<std::uint16_t*>(set_at(set).parameters.bytes().data());
     } else if (parts_.parameters.has_memory()) {
