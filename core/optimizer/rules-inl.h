@@ -19,22 +19,26 @@ namespace sluice::optimizer {
 namespace HWY_NAMESPACE {
 
 #if SLUICE_EXACT_SIMD
-// A rule: from the gradient as it came and the state to the new state, which is yet to be stored.
+// A rule, in two parts: from the gradient as it came and the state to the new moments, and from
+// these to the new weight. What they return is yet to be stored.
 
 struct AdamWRule {
   using Scalars = AdamWScalars;
   static constexpr int kStateArrays = 3;
 
   template <class D, class V = hn::Vec<D>>
-  HWY_INLINE static void step(D d, const Scalars& scalars, V gradient, V& p, V& m, V& v) {
+  HWY_INLINE static void moments(D d, const Scalars& scalars, V gradient, V /*p*/, V& m, V& v) {
     const auto g = hn::Mul(gradient, hn::Set(d, scalars.grad_scale));
     m = hn::MulAdd(hn::Set(d, scalars.beta1), m, hn::Mul(hn::Set(d, scalars.one_minus_beta1), g));
     v = hn::MulAdd(hn::Set(d, scalars.beta2), v,
                    hn::Mul(hn::Mul(hn::Set(d, scalars.one_minus_beta2), g), g));
+  }
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE static V weight(D d, const Scalars& scalars, V /*gradient*/, V p, V m, V v) {
     const auto denominator =
         hn::MulAdd(hn::Sqrt(v), hn::Set(d, scalars.inverse_sqrt_bias2), hn::Set(d, scalars.eps));
     const auto decayed = hn::Mul(p, hn::Set(d, scalars.decay));
-    p = hn::MulAdd(hn::Set(d, scalars.minus_step_size), hn::Div(m, denominator), decayed);
+    return hn::MulAdd(hn::Set(d, scalars.minus_step_size), hn::Div(m, denominator), decayed);
   }
 };
 
@@ -43,11 +47,14 @@ struct SgdRule {
   static constexpr int kStateArrays = 2;
 
   template <class D, class V = hn::Vec<D>>
-  HWY_INLINE static void step(D d, const Scalars& scalars, V gradient, V& p, V& m) {
+  HWY_INLINE static void moments(D d, const Scalars& scalars, V gradient, V p, V& m) {
     const auto g = hn::MulAdd(hn::Set(d, scalars.weight_decay), p,
                               hn::Mul(gradient, hn::Set(d, scalars.grad_scale)));
     m = hn::MulAdd(hn::Set(d, scalars.momentum), m, g);
-    p = hn::MulAdd(hn::Set(d, scalars.minus_lr), m, p);
+  }
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE static V weight(D d, const Scalars& scalars, V /*gradient*/, V p, V m) {
+    return hn::MulAdd(hn::Set(d, scalars.minus_lr), m, p);
   }
 };
 
@@ -56,12 +63,20 @@ struct AdaGradRule {
   static constexpr int kStateArrays = 2;
 
   template <class D, class V = hn::Vec<D>>
-  HWY_INLINE static void step(D d, const Scalars& scalars, V gradient, V& p, V& v) {
-    const auto g = hn::MulAdd(hn::Set(d, scalars.weight_decay), p,
-                              hn::Mul(gradient, hn::Set(d, scalars.grad_scale)));
+  HWY_INLINE static V decayed(D d, const Scalars& scalars, V gradient, V p) {
+    return hn::MulAdd(hn::Set(d, scalars.weight_decay), p,
+                      hn::Mul(gradient, hn::Set(d, scalars.grad_scale)));
+  }
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE static void moments(D d, const Scalars& scalars, V gradient, V p, V& v) {
+    const auto g = decayed(d, scalars, gradient, p);
     v = hn::MulAdd(g, g, v);
+  }
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE static V weight(D d, const Scalars& scalars, V gradient, V p, V v) {
     const auto denominator = hn::Add(hn::Sqrt(v), hn::Set(d, scalars.eps));
-    p = hn::MulAdd(hn::Set(d, scalars.minus_lr), hn::Div(g, denominator), p);
+    const auto g = decayed(d, scalars, gradient, p);
+    return hn::MulAdd(hn::Set(d, scalars.minus_lr), hn::Div(g, denominator), p);
   }
 };
 #endif  // SLUICE_EXACT_SIMD

@@ -1,7 +1,7 @@
-// The update of split state in vectors, group by group: decoded, updated and kept on the stack
-// while the group's maxima are taken; then encoded by them. So a group is read and written once.
-// Exact state is bound by memory, as fp32 is (update_simd.cpp); compact state moves half the bytes
-// and is bound by arithmetic.
+// The update of split state in vectors, group by group: first the moments, kept on the stack while
+// the group's maxima are taken; then the weights, and the codes of all. So a group is read and
+// written once. Exact state is bound by memory, as fp32 is (update_simd.cpp); compact state moves
+// half the bytes and is bound by arithmetic.
 
 #include <algorithm>
 #include <array>
@@ -10,6 +10,9 @@
 #include <cstdint>
 #include <cstring>
 
+// Codes are put into order by tables whose length is a vector's, and a vector's length is known but
+// for SVE: there NEON is taken.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/optimizer/split_simd.cpp"
 #include "hwy/foreach_target.h"
@@ -45,9 +48,8 @@ struct Form {
 
 using Group = std::array<GroupCodes, kMaxStoredArrays>;
 
-// What a group becomes before it is encoded, and the largest bits of a magnitude.
-struct Values {
-  alignas(64) float weight[kGroupElements];
+// A group's new moments before they are encoded, and the largest bits of a magnitude.
+struct Moments {
   alignas(64) float second[kGroupElements];
   alignas(64) float third[kGroupElements];
   std::uint32_t second_largest = 0;
@@ -96,69 +98,97 @@ HWY_INLINE Lanes32<D> larger_magnitude(D d, Lanes32<D> largest, hn::Vec<D> value
   return hn::Max(largest, bits_of(d, hn::Abs(value)));
 }
 
+template <class Form, class D>
+HWY_INLINE hn::Vec<D> old_weight(D d, const Group& group, std::int64_t i) {
+  return decoded_weight<Form::kRemainder>(d, group[0], group[1], i, loaded_ties<Form>(d, group, i));
+}
+
 template <class Form, class Gradient>
-HWY_INLINE void update_values(const typename Form::Scalars& scalars, const Group& group,
-                              const typename Gradient::Element* gradient, Values& values) {
+HWY_INLINE void update_moments(const typename Form::Scalars& scalars, const Group& group,
+                               const typename Gradient::Element* gradient, Moments& moments) {
   const FloatLanes d;
   const std::uint32_t second_base = decoding_base<Form::kSecond>(group[2]);
   const std::uint32_t third_base = Form::kHasThird ? decoding_base<Form::kThird>(group[3]) : 0;
   auto second_largest = all(d, 0);
   auto third_largest = all(d, 0);
   for (std::int64_t i = 0; i < kGroupElements; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-    auto weight =
-        decoded_weight<Form::kRemainder>(d, group[0], group[1], i, loaded_ties<Form>(d, group, i));
+    const auto of_element = Gradient::load(d, gradient + i);
+    const auto weight = old_weight<Form>(d, group, i);
     auto second = decoded<Form::kSecond>(d, group[2], i, second_base);
     if constexpr (Form::kHasThird) {
       auto third = decoded<Form::kThird>(d, group[3], i, third_base);
-      Form::Rule::step(d, scalars, Gradient::load(d, gradient + i), weight, second, third);
+      Form::Rule::moments(d, scalars, of_element, weight, second, third);
       if constexpr (!kHasScale<Form::kThird>) third = stored(d, third);
       third_largest = larger_magnitude(d, third_largest, third);
-      hn::Store(third, d, values.third + i);
+      hn::Store(third, d, moments.third + i);
     } else {
-      Form::Rule::step(d, scalars, Gradient::load(d, gradient + i), weight, second);
+      Form::Rule::moments(d, scalars, of_element, weight, second);
     }
     if constexpr (!kHasScale<Form::kSecond>) second = stored(d, second);
     second_largest = larger_magnitude(d, second_largest, second);
-    hn::Store(second, d, values.second + i);
-    hn::Store(stored(d, weight), d, values.weight + i);
+    hn::Store(second, d, moments.second + i);
   }
   if constexpr (kHasScale<Form::kSecond>)
-    values.second_largest = with_stored_nans(largest_lane(d, second_largest), values.second);
+    moments.second_largest = with_stored_nans(largest_lane(d, second_largest), moments.second);
   if constexpr (kHasScale<Form::kThird>)
-    values.third_largest = with_stored_nans(largest_lane(d, third_largest), values.third);
+    moments.third_largest = with_stored_nans(largest_lane(d, third_largest), moments.third);
+}
+
+// `i`: of the vector's first element.
+template <class Form, class Gradient>
+HWY_INLINE Lanes32<FloatLanes> new_weight(const typename Form::Scalars& scalars, const Group& group,
+                                          const typename Gradient::Element* gradient,
+                                          const Moments& moments, std::int64_t i) {
+  const FloatLanes d;
+  const auto of_element = Gradient::load(d, gradient + i);
+  const auto old = old_weight<Form>(d, group, i);
+  const auto second = hn::Load(d, moments.second + i);
+  if constexpr (Form::kHasThird) {
+    const auto third = hn::Load(d, moments.third + i);
+    return bits_of(d, stored(d, Form::Rule::weight(d, scalars, of_element, old, second, third)));
+  } else {
+    return bits_of(d, stored(d, Form::Rule::weight(d, scalars, of_element, old, second)));
+  }
 }
 
 // `hash_start`: of the group's first element, its flat index times kHashStride, and the key.
-template <class Form>
-HWY_INLINE void encode_values(const Values& values, std::uint32_t hash_start, const Group& group) {
+// Roots and quotients of the weights take long, so that they are begun first and encoded last.
+template <class Form, class Gradient>
+HWY_INLINE void update_weights_and_encode(const typename Form::Scalars& scalars,
+                                          const typename Gradient::Element* gradient,
+                                          const Moments& moments, std::uint32_t hash_start,
+                                          const Group& group) {
   const FloatLanes d;
   const hn::RebindToUnsigned<FloatLanes> d_bits;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto lane_strides = hn::Mul(hn::Iota(d_bits, 0), all(d, kHashStride));
-  const auto vector_stride = all(d, static_cast<std::uint32_t>(hn::Lanes(d)) * kHashStride);
-  auto unmixed = hn::Add(all(d, hash_start), lane_strides);
   std::uint64_t ties = 0;
-  for (std::int64_t i = 0; i < kGroupElements; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-    const auto weight = hn::Load(d, values.weight + i);
-    auto hash = all(d, 0);
-    auto tie = all(d, 0);
+  for (std::int64_t i = 0; i < kGroupElements; i += 4 * lanes) {
+    const auto weights = four(d, [&](std::int64_t vector) HWY_ATTR {
+      return new_weight<Form, Gradient>(scalars, group, gradient, moments, i + vector * lanes);
+    });
+    Four<FloatLanes> hash;
+    Four<FloatLanes> tie;
     if constexpr (Form::kIsExact) {
-      tie = encode_exact_weight(d, weight, group[0], group[1], i);
+      tie = encode_exact_weights(d, weights, group[0], group[1], i);
       if constexpr (Form::kTiesInBits) ties |= bits_of_signs(d, tie) << i;
     } else {
-      hash = mixed_lanes(d, unmixed);
-      unmixed = hn::Add(unmixed, vector_stride);
-      encode_compact_weight<Form::kRemainder>(d, weight, hash, group[0], group[1], i);
+      const auto first =
+          hn::Add(all(d, hash_start + static_cast<std::uint32_t>(i) * kHashStride), lane_strides);
+      hash = four(d, [&](std::int64_t vector) HWY_ATTR {
+        const auto before = static_cast<std::uint32_t>(vector * lanes) * kHashStride;
+        return mixed_lanes(d, hn::Add(first, all(d, before)));
+      });
     }
-    const auto second = hn::Load(d, values.second + i);
-    encode<Form::kSecond>(d, second, values.second_largest, hash, tie, group[2], i);
-    if constexpr (Form::kHasThird) {
-      const auto third = hn::Load(d, values.third + i);
-      encode<Form::kThird>(d, third, values.third_largest, hash, tie, group[3], i);
-    }
+    encode<Form::kSecond>(d, moments.second, moments.second_largest, hash, tie, group[2], i);
+    if constexpr (Form::kHasThird)
+      encode<Form::kThird>(d, moments.third, moments.third_largest, hash, tie, group[3], i);
+    if constexpr (!Form::kIsExact)
+      encode_compact_weights<Form::kRemainder>(d, weights, hash, group[0], group[1], i);
   }
   if constexpr (Form::kTiesInBits) std::memcpy(group[1].scale, &ties, sizeof ties);
-  encode_scale<Form::kSecond>(values.second_largest, group[2]);
-  if constexpr (Form::kHasThird) encode_scale<Form::kThird>(values.third_largest, group[3]);
+  encode_scale<Form::kSecond>(moments.second_largest, group[2]);
+  if constexpr (Form::kHasThird) encode_scale<Form::kThird>(moments.third_largest, group[3]);
 }
 
 // `group`, which begins a block.
@@ -179,9 +209,9 @@ HWY_INLINE void move_to_next(Group& group) {
   }
 }
 
-// Groups that are decoded and updated before the first of them is encoded: the maxima of one are
-// then long known when they are needed. A block is whole batches.
-inline constexpr std::int64_t kBatchGroups = 8;
+// Groups whose moments are updated before the first of them is encoded: the maxima of one are then
+// long known when they are needed. A block is whole batches.
+inline constexpr std::int64_t kBatchGroups = 4;
 static_assert(kBlockGroups % kBatchGroups == 0);
 
 template <class Form, class Gradient>
@@ -191,22 +221,22 @@ void update_groups(const typename Form::Scalars& scalars_in_memory, const SplitA
   const auto* gradient = static_cast<const typename Gradient::Element*>(arrays.gradient);
   auto flat_index = static_cast<std::uint64_t>(arrays.first_flat_index);
   const std::int64_t group_count = arrays.state.element_count / kGroupElements;
-  Values values[kBatchGroups];
-  Group next_updated;
+  Moments moments[kBatchGroups];
+  Group next;
   for (std::int64_t first = 0; first < group_count; first += kBatchGroups) {
-    if (first % kBlockGroups == 0) next_updated = first_of_block(arrays.state, first);
+    if (first % kBlockGroups == 0) next = first_of_block(arrays.state, first);
     const std::int64_t count = std::min(kBatchGroups, group_count - first);
-    Group next_encoded = next_updated;
+    Group group = next;
     for (std::int64_t g = 0; g < count; ++g) {
-      update_values<Form, Gradient>(scalars, next_updated, gradient, values[g]);
-      move_to_next<Form>(next_updated);
-      gradient += kGroupElements;
+      update_moments<Form, Gradient>(scalars, next, gradient + g * kGroupElements, moments[g]);
+      move_to_next<Form>(next);
     }
     for (std::int64_t g = 0; g < count; ++g) {
       const std::uint32_t hash_start =
           static_cast<std::uint32_t>(flat_index) * kHashStride + arrays.rounding.key_of(flat_index);
-      encode_values<Form>(values[g], hash_start, next_encoded);
-      move_to_next<Form>(next_encoded);
+      update_weights_and_encode<Form, Gradient>(scalars, gradient, moments[g], hash_start, group);
+      move_to_next<Form>(group);
+      gradient += kGroupElements;
       flat_index += kGroupElements;
     }
   }

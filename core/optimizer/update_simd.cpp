@@ -42,10 +42,12 @@ HWY_INLINE V update_vector(D d, const typename Rule::Scalars& scalars, V gradien
   auto second = hn::LoadU(d, state[1] + i);
   if constexpr (Rule::kStateArrays == 3) {
     auto third = hn::LoadU(d, state[2] + i);
-    Rule::step(d, scalars, gradient, p, second, third);
+    Rule::moments(d, scalars, gradient, p, second, third);
+    p = Rule::weight(d, scalars, gradient, p, second, third);
     hn::StoreU(stored(d, third), d, state[2] + i);
   } else {
-    Rule::step(d, scalars, gradient, p, second);
+    Rule::moments(d, scalars, gradient, p, second);
+    p = Rule::weight(d, scalars, gradient, p, second);
   }
   hn::StoreU(stored(d, second), d, state[1] + i);
   p = stored(d, p);
