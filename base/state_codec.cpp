@@ -109,7 +109,9 @@ class Group {
   bool has_ties() const;
   void encode_master_weights(std::span<const float> values, const CodeRounding& rounding,
                              std::int64_t first_flat_index) const;
-  void encode_array(std::int32_t array, std::span<const float> values, Bits largest,
+  Bits mean_exponent(std::span<const float> values, Bits largest,
+                     const CodeRounding& rounding) const;
+  void encode_array(std::int32_t array, std::span<const float> values, Bits scale,
                     const CodeRounding& rounding, std::int64_t first_flat_index) const;
 
   const StoredSpan& stored_;
@@ -202,18 +204,37 @@ void Group::encode_master_weights(std::span<const float> values, const CodeRound
   }
 }
 
-// `largest`: the group's largest bits of a magnitude.
-void Group::encode_array(std::int32_t array, std::span<const float> values, Bits largest,
+// Values that were decoded are encoded without loss by the exponent that they had: that of the
+// largest, or, where its code lies at the begin of a binade, the next one.
+Bits Group::mean_exponent(std::span<const float> values, Bits largest,
+                          const CodeRounding& rounding) const {
+  const Bits exponent = largest >> 23;
+  if (rounding.is_stochastic() || exponent == 255) return exponent;
+  const Bits nearest = random_bits(rounding, 0).mean;
+  for (const Bits candidate : {exponent, exponent + 1}) {
+    bool are_codes = true;
+    for (std::int64_t e = 0; e < count_ && are_codes; ++e) {
+      const Bits bits = stored_bits(values[static_cast<std::size_t>(first_ + e)]);
+      const std::uint8_t found = mean_code(bits, candidate, nearest);
+      are_codes = decoded_mean(found, static_cast<std::uint8_t>(candidate)) == bits;
+    }
+    if (are_codes) return candidate;
+  }
+  return exponent;
+}
+
+// `scale`: what the group has beside its codes, where they have something.
+void Group::encode_array(std::int32_t array, std::span<const float> values, Bits scale,
                          const CodeRounding& rounding, std::int64_t first_flat_index) const {
   for (std::int64_t e = 0; e < count_; ++e) {
     const Bits bits = stored_bits(values[static_cast<std::size_t>(first_ + e)]);
     const RandomBits random = random_bits(rounding, first_flat_index + first_ + e);
     switch (code(array)) {
       case ArrayCode::mean8:
-        store(data(array), at(array, e), mean_code(bits, largest >> 23, random.mean));
+        store(data(array), at(array, e), mean_code(bits, scale, random.mean));
         break;
       case ArrayCode::square8:
-        store(data(array), at(array, e), square_code(bits, largest, random.square));
+        store(data(array), at(array, e), square_code(bits, scale, random.square));
         break;
       case ArrayCode::bf16:
         store(data(array), at(array, e), static_cast<std::uint16_t>((bits + random.bf16) >> 16));
@@ -223,9 +244,9 @@ void Group::encode_array(std::int32_t array, std::span<const float> values, Bits
     }
   }
   if (code(array) == ArrayCode::mean8) {
-    store(data(array), place(array).scale_bytes, static_cast<std::uint8_t>(largest >> 23));
+    store(data(array), place(array).scale_bytes, static_cast<std::uint8_t>(scale));
   }
-  if (code(array) == ArrayCode::square8) store(data(array), place(array).scale_bytes, largest);
+  if (code(array) == ArrayCode::square8) store(data(array), place(array).scale_bytes, scale);
   // Elements that the last group lacks.
   for (std::int64_t e = count_; e < kGroupElements && width_of(code(array)).group_bytes > 0; ++e) {
     store(data(array), at(array, e), std::uint8_t{0});
@@ -242,7 +263,9 @@ void Group::encode(std::span<const std::span<const float>> values, const CodeRou
          array.subspan(static_cast<std::size_t>(first_), static_cast<std::size_t>(count_))) {
       largest = std::max(largest, stored_bits(value) & kMagnitude);
     }
-    encode_array(a, array, largest, rounding, first_flat_index);
+    const Bits scale =
+        code(a) == ArrayCode::mean8 ? mean_exponent(array, largest, rounding) : largest;
+    encode_array(a, array, scale, rounding, first_flat_index);
   }
   if (split == 1) encode_master_weights(values[0], rounding, first_flat_index);
 }

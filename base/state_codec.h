@@ -41,8 +41,9 @@ GroupPlace place_of_group(ArrayCode code, std::int64_t group, std::int64_t eleme
 // `first` is a multiple of 64.
 void decode(const StoredSpan& stored, std::int32_t variable, std::int64_t first,
             std::span<float> out);
-// All elements, in all arrays. `values`: of each decoded array, as many as there are elements.
-// `first_flat_index`: that of the first, for the rounding.
+// All elements, in all arrays. Rounded to the nearest, values that were decoded lose nothing.
+// `values`: of each decoded array, as many as there are elements. `first_flat_index`: that of the
+// first, for the rounding.
 void encode(std::span<const std::span<const float>> values, const CodeRounding& rounding,
             std::int64_t first_flat_index, const StoredSpan& stored);
 

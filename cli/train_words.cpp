@@ -91,11 +91,9 @@ std::string TrainWords::format_line() const {
 std::string TrainWords::resharded_line() const {
   const train::Resharded& resharded = run.origin().resharded;
   if (!resharded.has_changed) return "";
-  const bool is_rounded = config.offload.state_format.kind == StateFormatKind::compact;
-  return fmt::format("The state was {}, and is now {} on {} {}; its {}\n", resharded.from,
-                     run.plan().share.is_sharded() ? "in parts" : "whole", rank_count,
-                     rank_count == 1 ? "rank" : "ranks",
-                     is_rounded ? "moments are rounded once more" : "bits are the same");
+  return fmt::format("The state was {}, and is now {} on {} {}; its bits are the same\n",
+                     resharded.from, run.plan().share.is_sharded() ? "in parts" : "whole",
+                     rank_count, rank_count == 1 ? "rank" : "ranks");
 }
 
 answers::GoingOn TrainWords::going_on(const train::TrainReport& report) const {

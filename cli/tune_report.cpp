@@ -87,6 +87,12 @@ std::string tune_text(const answers::TuningAnswer& answer, const tune::TunedMach
         "--hold subgroup_elements.\n";
   }
   text += "\n" + simulate_verdict(tuned.best, tuned.after);
+  if (tuned.compact_seconds && *tuned.compact_seconds < tuned.after.total_seconds) {
+    text += fmt::format(
+        "\nWith --set state_format=compact a step takes {}, with other numbers "
+        "(docs/compact_state.md).\n",
+        format_seconds(*tuned.compact_seconds * time_scale));
+  }
   return text + fmt::format("\n{} of {} combinations were simulated.",
                             tuned.result.evaluation_count, tuned.combination_count());
 }

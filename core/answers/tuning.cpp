@@ -25,6 +25,7 @@ Json tuning_json(const TuningAnswer& answer, const tune::TunedMachine& tuned) {
   json["platform"] = tuned.best.platform.name;
   json["seconds"] = {{"before", tuned.before.total_seconds * time_scale},
                      {"after", tuned.after.total_seconds * time_scale}};
+  if (tuned.compact_seconds) json["seconds"]["compact"] = *tuned.compact_seconds * time_scale;
   json["changes"] = Json::array();
   for (const tune::TuneChange& change : tuned.result.changes) {
     json["changes"].push_back({{"key", change.key},

@@ -133,7 +133,21 @@ Result<TunedMachine> MachineTuning::knobs_tuned(const std::vector<std::string>& 
   RETURN_IF_ERROR(check_stops(choice_.stops));
   ASSIGN_OR_RETURN(tuned.best, plan_of(overrides, tuned.result.best));
   ASSIGN_OR_RETURN(tuned.after, simulate::simulate_step(tuned.best));
+  tuned.compact_seconds = compact_seconds(overrides, tuned);
   return tuned;
+}
+
+// A live run keeps its format.
+std::optional<double> MachineTuning::compact_seconds(const std::vector<std::string>& overrides,
+                                                     const TunedMachine& tuned) const {
+  const bool may_change = !choice_.changeable && !choice_.is_held("state_format");
+  if (!may_change || !settings::may_be_exact(tuned.best.config)) return std::nullopt;
+  TuneSettings settings = tuned.result.best;
+  settings["state_format"] = "compact";
+  const Result<plan::RunPlan> run = plan_of(overrides, settings);
+  if (!run.ok()) return std::nullopt;  // ranks that share parameters
+  const Result<simulate::SimulatedStep> step = simulate::simulate_step(*run);
+  return step.ok() ? std::optional(step->total_seconds) : std::nullopt;
 }
 
 std::vector<TuneKnob> MachineTuning::knobs_of(const plan::RunPlan& start) const {

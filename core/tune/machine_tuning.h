@@ -57,6 +57,9 @@ struct TunedMachine {
   plan::RunPlan best;
   simulate::SimulatedStep before;
   simulate::SimulatedStep after;
+  // A step with state_format=compact beside the rest: said, and never chosen, since numbers change.
+  // None where it is compact already, or cannot be.
+  std::optional<double> compact_seconds;
   TuneResult result;
 
   std::size_t combination_count() const;  // of the knobs' values
@@ -84,6 +87,8 @@ class MachineTuning {
   Result<TunedMachine> knobs_tuned(const std::vector<std::string>& overrides, double share) const;
   Result<TunedMachine> layers_tuned(TunedMachine tuned, std::vector<std::string> overrides,
                                     double share) const;
+  std::optional<double> compact_seconds(const std::vector<std::string>& overrides,
+                                        const TunedMachine& tuned) const;
   Status check_memory(plan::RunPlan& run) const;
   std::vector<TuneKnob> knobs_of(const plan::RunPlan& start) const;
   Result<plan::RunPlan> plan_of(std::vector<std::string> overrides,

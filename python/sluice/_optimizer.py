@@ -425,8 +425,10 @@ class OnDrives(StateCalls, CarriesOver, torch.optim.Optimizer):
         places = ", ".join(map(str, self._folders.places))
         watch = "" if self._settings.get("record") == "off" else (
             f"; watch it: sluice-gui {self._folders.run / 'run.db'}")
+        numbers = ("; compact state: other numbers than state_format=fp32"
+                   if self._settings.get("state_format") == "compact" else "")
         say(f"the state of {len(self._tensors)} tensors ({count:,} parameters) {begins} in "
-            f"{places}, with {memory:,.0f} MiB of host memory{watch}")
+            f"{places}, with {memory:,.0f} MiB of host memory{numbers}{watch}")
 
     def _is_streaming(self):
         """Whether the session's parameters are on the drives."""

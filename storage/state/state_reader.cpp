@@ -11,6 +11,12 @@ constexpr std::int64_t kDecodedElements = 64 * kBlockElements;
 // The widest array of as many, and the pages that its ends begin and end in.
 constexpr std::int64_t kPartBytes = kDecodedElements * 4 + 2 * kPageBytes;
 
+// Whether a split state's decoded variable is made of the array.
+bool is_needed(const StoredArrays& arrays, std::int32_t variable, std::int32_t array) {
+  if (variable > 0) return array == variable + 1;
+  return array < 2 || arrays.codes[static_cast<std::size_t>(array)] == ArrayCode::fp32_with_ties;
+}
+
 }  // namespace
 
 Result<StateReader> StateReader::make(StateStore& store) {
@@ -75,7 +81,7 @@ Status StateReader::read_decoded(SubgroupId subgroup, std::int32_t variable, std
   while (low < high) {
     const std::int64_t begin = round_down(low, kBlockElements);
     const std::int64_t end = std::min(high, begin + kDecodedElements);
-    ASSIGN_OR_RETURN(const StoredSpan stored, read_stored(subgroup, begin, end));
+    ASSIGN_OR_RETURN(const StoredSpan stored, read_stored(subgroup, variable, begin, end));
     const std::span<float> values =
         std::span(decoded_).first(static_cast<std::size_t>(end - begin));
     decode(stored, variable, 0, values);
@@ -86,8 +92,8 @@ Status StateReader::read_decoded(SubgroupId subgroup, std::int32_t variable, std
 }
 
 // The blocks from `low` on that have the elements up to `high`.
-Result<StoredSpan> StateReader::read_stored(SubgroupId subgroup, std::int64_t low,
-                                            std::int64_t high) {
+Result<StoredSpan> StateReader::read_stored(SubgroupId subgroup, std::int32_t variable,
+                                            std::int64_t low, std::int64_t high) {
   Layout& layout = store_->layout();
   const Geometry& geometry = layout.geometry();
   const std::int64_t element_count = geometry.element_count(subgroup);
@@ -96,6 +102,7 @@ Result<StoredSpan> StateReader::read_stored(SubgroupId subgroup, std::int64_t lo
   stored.arrays = geometry.stored();
   stored.element_count = std::min(round_up(high, kBlockElements), element_count) - low;
   for (std::int32_t v = 0; v < geometry.variable_count; ++v) {
+    if (!is_needed(stored.arrays, variable, v)) continue;
     const std::int64_t array =
         store_->file_offset(layout.extent(slot, v, element_count)) + geometry.array_bytes(v, low);
     const std::int64_t page = round_down(array, kPageBytes);

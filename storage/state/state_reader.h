@@ -33,7 +33,9 @@ class StateReader {
   // Elements [low, high) of the subgroup.
   Status read_decoded(SubgroupId subgroup, std::int32_t variable, std::int64_t low,
                       std::int64_t high, const Take& take);
-  Result<StoredSpan> read_stored(SubgroupId subgroup, std::int64_t low, std::int64_t high);
+  // With those arrays that the variable is decoded from.
+  Result<StoredSpan> read_stored(SubgroupId subgroup, std::int32_t variable, std::int64_t low,
+                                 std::int64_t high);
 
   StateStore* store_;
   io::PageAlignedBuffer buffer_;  // with split state it has a part for each array

@@ -505,6 +505,16 @@ def ranks_go_on_with_a_state_in_another_format(place):
 
 
 @test
+def other_ranks_go_on_with_compact_state_and_its_numbers(place):
+    in_two = {**SHARDED, **COMPACT, "subgroup_elements": 1_000_000}
+    alone = {"batch": 1, "grad_accum_steps": 2, "subgroup_elements": 1_000_000}
+    whole = trained(place, "whole", steps=4, **alone, **COMPACT)
+    first = ranks(place, "out", steps=2, **in_two).json()
+    then, digest = gone_on(place, "out", 4, **alone, **COMPACT)
+    require_equal((first["losses"] + then, digest), whole, "two ranks, and one")
+
+
+@test
 def ranks_with_parts_of_the_parameters_have_exact_state_and_are_refused_compact(place):
     (place / "deep.toml").write_text(DEEP_MODEL)
     parts = {"shard_parameters": "2x1", "shard_gradients": "2x1", **SHARDED, "model": "deep.toml",

@@ -48,6 +48,18 @@ TEST_CASE("a tuned machine is the search's best, simulated") {
   CHECK(machine.combination_count() >= static_cast<std::size_t>(machine.result.evaluation_count));
 }
 
+TEST_CASE("compact state is said with its step, and not chosen") {
+  const TunedMachine machine = tuned(MachineTuning(kServer, {}));
+  CHECK(machine.best.config.offload.state_format.kind != StateFormatKind::compact);
+  REQUIRE(machine.compact_seconds);
+  CHECK(*machine.compact_seconds < machine.after.total_seconds);
+  const TunedMachine compact =
+      tuned(MachineTuning(kServer, {.overrides = {"state_format=compact"}}));
+  CHECK(!compact.compact_seconds);
+  CHECK(compact.best.config.offload.state_format.kind == StateFormatKind::compact);
+  CHECK(!tuned(MachineTuning(kServer, {.held = {"state_format"}})).compact_seconds);
+}
+
 TEST_CASE("a knob that is held stays, and one that cannot change on a live run") {
   const TunedMachine held = tuned(MachineTuning(
       kLaptop, {.overrides = {"buffers=2"}, .held = {"buffers", "subgroup_elements"}}));
