@@ -11,8 +11,12 @@ first two:
           bytes / bandwidth of the busier direction
   step    one drive of 200 MB/s, method host, sequence 256, batch 1: the whole step beside its
           bound, and the peak of resident memory
+  format  the same with gradients in memory, in each state_format: compact state gives other
+          numbers. The mean of steps in which reading and writing are in balance: behind the first
+          ones, which only begin to write, and before the last, which waits for all
 
-Bytes are those that the block layer counted (/sys/block/*/stat), not those Sluice says it moved.
+Bytes are those that the block layer counted (/sys/block/*/stat), not those Sluice says it moved;
+for `format` they are those that the record has for each step.
 """
 import argparse
 import json
@@ -57,6 +61,16 @@ def phases(database):
     return [(total / 1e9, update / 1e9) for total, update in rows[2:]]
 
 
+def state_bytes(database, steps):
+    """Bytes read and written of a step, in the mean of the last ones."""
+    connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    last, = connection.execute("SELECT max(id) FROM step").fetchone()
+    moved = dict(connection.execute(
+        "SELECT direction, sum(bytes) FROM link_bytes WHERE link = 'host' AND step_id > ? "
+        "GROUP BY direction", (last - steps,)))
+    return moved["read"] / steps, moved["write"] / steps
+
+
 def measure(arguments, name, count, rate, settings, what):
     drives_dir = f"{arguments.dir}/{name}"
     sh(THROTTLE, "up", drives_dir, count, rate, 4096 // count + 512)
@@ -89,6 +103,41 @@ def measure(arguments, name, count, rate, settings, what):
           f"peak {report['host_memory_peak_bytes'] / 1e9:.2f} GB", flush=True)
 
 
+# Settings; bytes of a parameter with AdamW that are read, and written between commits; those of the
+# copy, written in a commit; steps between commits.
+FORMATS = {
+    "fp32": ({}, 12, 12, 0, 1),
+    "exact, commit_every=8": ({"state_format": "exact"}, 10, 10, 2, 8),
+    "compact": ({"state_format": "compact"}, 4 + 5 / 64, 4 + 5 / 64, 2, 1),
+    "compact, commit_every=8": ({"state_format": "compact"}, 4 + 5 / 64, 4 + 5 / 64, 2, 8),
+    "compact, remainders of 8 bits, commit_every=8": (
+        {"state_format": "compact", "remainder_bits": 8}, 3 + 5 / 64, 3 + 5 / 64, 2, 8),
+}
+FILLING = 4  # steps that begin to write what later ones wait for
+
+
+def measure_format(arguments, name):
+    settings, read, written, copy, commit_every = FORMATS[name]
+    settings = settings | {"gradient_tier": "memory", "commit_every": commit_every}
+    drives_dir = f"{arguments.dir}/format"
+    steps = max(arguments.steps, 2 * commit_every if commit_every > 1 else 0)
+    sh(THROTTLE, "up", drives_dir, 1, 200, 4608)
+    try:
+        shutil.rmtree(f"{arguments.dir}/out", ignore_errors=True)
+        train(arguments, drives_dir, commit_every, False, settings)
+        report = train(arguments, drives_dir, commit_every + FILLING + steps + 1, True, settings)
+    finally:
+        sh(THROTTLE, "down", drives_dir)
+        shutil.rmtree(drives_dir, ignore_errors=True)
+    rows = phases(f"{arguments.dir}/out/run.db")[-steps - 1:-1]
+    seconds = statistics.fmean(row[0] for row in rows)
+    moved = state_bytes(f"{arguments.dir}/out/run.db", steps)
+    bound = max(read, written + copy / commit_every) * report["parameters"] / 200e6
+    print(f"{name}: {seconds:.2f} s   bound {bound:.2f} s   ratio {seconds / bound:.3f}   "
+          f"{moved[0] / 1e6:.0f} MB read, {moved[1] / 1e6:.0f} written a step   peak "
+          f"{report['host_memory_peak_bytes'] / 1e9:.2f} GB", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -110,6 +159,9 @@ def main():
     for case in cases:
         if arguments.only in case[0]:
             measure(arguments, *case)
+    for name in FORMATS:
+        if arguments.only in f"format {name}":
+            measure_format(arguments, name)
     return 0
 
 

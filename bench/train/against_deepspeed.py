@@ -8,8 +8,9 @@
 GPT-2 of 124 million parameters (transformers), bf16, AdamW, learns random tokens through one
 Trainer program: by DeepSpeed (ZeRO-3, NVMe offload of the optimizer, buffers as measured best), and
 by sluice.AdamW with several settings. They take turns on one drive. A row has the median of the
-steps after the first, the bytes of a step by the block device's own counters, the peak of resident
-memory, and the lines of configuration; a ratio is that of the same turn.
+steps after the first (with fewer commits than steps the mean from one commit to another), the
+bytes of a step by the block device's own counters, the peak of resident memory, and the lines of
+configuration; a ratio is that of the same turn.
 
 --python is a Python that has torch, transformers and deepspeed; for DeepSpeed libaio's headers and
 a compiler are needed, too.
@@ -28,8 +29,14 @@ OURS = {
     "sluice, ahead": {"overlap": "exact", "buffers": 8},
     "sluice, ahead, gradients in memory": {"overlap": "exact", "buffers": 8,
                                            "gradient_tier": "memory"},
-    "sluice, compact state (other numbers), gradients in memory": {
+    "sluice, compact state (other numbers)": {
         "overlap": "exact", "buffers": 8, "gradient_tier": "memory", "state_format": "compact"},
+    "sluice, compact state (other numbers), a commit in 8 steps": {
+        "overlap": "exact", "buffers": 8, "gradient_tier": "memory", "state_format": "compact",
+        "commit_every": 8},
+    "sluice, compact state with remainders of 8 bits (other numbers), a commit in 8 steps": {
+        "overlap": "exact", "buffers": 8, "gradient_tier": "memory", "state_format": "compact",
+        "remainder_bits": 8, "commit_every": 8},
     "sluice, a cache": {"gradient_tier": "memory", "state_cache": "900MB", "commit_every": 10},
 }
 
@@ -102,11 +109,14 @@ def measured(kind, arguments, settings):
     """Seconds, bytes read and written of a step, the process's peak, its losses."""
     for left in ("run", "trainer", "zero_stage_3"):
         shutil.rmtree(arguments.dir / left, ignore_errors=True)
-    asked = [kind, str(arguments.dir), arguments.steps, arguments.sequence, settings,
+    cycle = settings.get("commit_every", 1) if kind == "sluice" else 1
+    steps = max(arguments.steps, 2 * cycle + 1)
+    asked = [kind, str(arguments.dir), steps, arguments.sequence, settings,
              str(arguments.package), arguments.threads]
     done = json.loads(sh(arguments.python, "-c", PROGRAM, json.dumps(asked)))
-    rows = done["rows"][1:]
-    middle = [statistics.median(row[column] for row in rows) for column in range(3)]
+    rows = done["rows"][1:] if cycle == 1 else done["rows"][cycle:2 * cycle]
+    middle_of = statistics.median if cycle == 1 else statistics.fmean
+    middle = [middle_of(row[column] for row in rows) for column in range(3)]
     return *middle, done["peak"], done["losses"]
 
 

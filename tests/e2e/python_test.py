@@ -300,6 +300,38 @@ def ways_and_drives_change_no_bit(place):
     require_same(weights(model), first, "weights that went on")
 
 
+def steps_in_bf16(folder, end, **settings):
+    """What the optimizer says, and the parameter after that step."""
+    parameter = torch.nn.Parameter(torch.linspace(-2, 2, 5000).bfloat16())
+
+    def steps():
+        optimizer = package.AdamW([parameter], lr=1e-2, state=folder, subgroup_elements=2048,
+                                  **settings)
+        for step in range(optimizer.steps_done, end):
+            parameter.grad = torch.sin(torch.arange(5000) * (step + 1.0)).bfloat16()
+            optimizer.step()
+        optimizer.close()
+
+    return heard(steps), {"parameter": parameter.detach().clone()}
+
+
+@package_test
+def state_may_be_in_fewer_bytes(place):
+    exact, compact = {"state_format": "exact"}, {"state_format": "compact"}
+    said, plain = steps_in_bf16(place / "fp32", 12)
+    require("compact" not in said, f"fp32 state is said to be compact: {said}")
+    require_same(steps_in_bf16(place / "exact", 12, **exact)[1], plain, "exact state")
+    for end, settings in ((4, {}), (8, exact), (12, {})):
+        in_turns = steps_in_bf16(place / "turns", end, **settings)[1]
+    require_same(in_turns, plain, "fp32, exact and fp32 again")
+    said, of_compact = steps_in_bf16(place / "compact", 12, **compact)
+    require_words(said, ["compact state: other numbers than state_format=fp32"], "its first line")
+    for number, settings in enumerate(({"platform": TESTBED, "devices": 2, "method": "csd"},
+                                       {"state_cache": "16KiB", "commit_every": 4})):
+        found = steps_in_bf16(place / f"way{number}", 12, **compact, **settings)[1]
+        require_same(found, of_compact, f"compact state with {settings}")
+
+
 PROGRAM = """
 import sys
 sys.path[:0] = [{package!r}, {tests!r}]

@@ -12,6 +12,7 @@ from sluice_run import (BUILD, SAMPLES, Skip, database, main, require, require_e
 SOFT = BUILD / "lib/soft_xrt"
 XCLBIN = SOFT / "sluice.xclbin"
 ON_CARDS = {"method": "csd", "backend": "xrt", "xclbin": XCLBIN, "devices": 4}
+COMPACT = {"state_format": "compact"}
 COMPRESSED = {"density": 0.05, "error_feedback": "true"}
 
 
@@ -66,6 +67,23 @@ def each_optimizer_and_precision_gives_the_numbers_of_the_host(place):
         found = train(place, "--json", env=env, output=f"xrt{index}", **ON_CARDS,
                       **settings).json()
         require_equal(numbers(found), numbers(host), f"{settings}")
+
+
+@test
+def state_in_fewer_bytes_has_the_numbers_of_the_host(place):
+    env = cards()
+    for rule, settings in (("adamw", {"state_format": "exact"}), ("adamw", COMPACT),
+                           ("adamw", {**COMPACT, "remainder_bits": 8, **COMPRESSED}),
+                           ("sgd", COMPACT), ("adagrad", {**COMPACT, "wire": "native"})):
+        settings = {**settings, "optimizer": rule, "subgroup_elements": 4992}
+        name = "-".join(map(str, settings.values()))
+        host = train(place, "--json", output=f"host-{name}", **{**settings, "method": "host",
+                                                                "devices": 4}).json()
+        emulated = of_emulated(place, output=f"emulated-{name}", **settings)
+        found = train(place, "--json", env=env, output=f"xrt-{name}", **ON_CARDS,
+                      **settings).json()
+        require_equal(numbers(found), numbers(host), f"{name}, against the host")
+        require_equal(found["bytes"], emulated["bytes"], f"{name}, bytes on the links")
 
 
 @test
