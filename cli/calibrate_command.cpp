@@ -15,7 +15,6 @@
 #include "core/calibrate/layer_timing.h"
 #include "core/calibrate/platform_text.h"
 #include "core/model/model_library.h"
-#include "core/optimizer/update_rule.h"
 #include "core/weights/model_folder.h"
 
 namespace sluice::cli {
@@ -94,11 +93,8 @@ nlohmann::ordered_json json_of(const calibrate::AcceleratorFigures& figures) {
 
 nlohmann::ordered_json kernels_json(const calibrate::Calibration& measured) {
   nlohmann::ordered_json json;
-  for (const auto rule :
-       {optimizer::RuleKind::adamw, optimizer::RuleKind::sgd, optimizer::RuleKind::adagrad}) {
-    json[optimizer::rule_info(rule).name] =
-        json_of(measured.update[static_cast<std::size_t>(rule)]);
-  }
+  for (const calibrate::UpdateFigure& update : measured.update)
+    json[update.name] = json_of(update.elements_per_s);
   json["stage"] = json_of(measured.stage);
   json["checksum"] = json_of(measured.checksum);
   json["compress"] = json_of(measured.compress);
@@ -213,9 +209,10 @@ std::string CalibrateCommand::text(const calibrate::Calibration& measured, TimeN
                         format_rate(together.write.value), limit(together.write_limit));
   }
   const auto rate = [](double per_second) { return format_count(per_second); };
-  text += fmt::format("  update, elements a second     adamw {}, sgd {}, adagrad {}\n",
-                      rate(measured.update[0].value), rate(measured.update[1].value),
-                      rate(measured.update[2].value));
+  for (const calibrate::UpdateFigure& update : measured.update) {
+    text += fmt::format("  {:<28}  {} elements a second\n", "update by " + update.name,
+                        rate(update.elements_per_s.value));
+  }
   if (measured.accelerator) {
     const auto& copies = measured.accelerator->of_a_run();
     text += fmt::format("  {:<28}  in {:>10}, out {:>10}; {}FLOP/s of bf16 products; {} duplex\n",

@@ -9,6 +9,7 @@
 #include "core/calibrate/host_kernels.h"
 #include "core/calibrate/machine_facts.h"
 #include "core/calibrate/processor_toll.h"
+#include "core/csd/update_kernel.h"
 
 namespace sluice::calibrate {
 namespace {
@@ -173,9 +174,13 @@ void Measurement::plan_kernels() {
   };
   for (const auto rule :
        {optimizer::RuleKind::adamw, optimizer::RuleKind::sgd, optimizer::RuleKind::adagrad}) {
-    add(fmt::format("updates by {}", optimizer::rule_info(rule).name), [this, kernels, rule] {
-      result_.update[static_cast<std::size_t>(rule)] = measure_update(rule, kernels);
-    });
+    for (const auto format :
+         {StateFormatKind::fp32, StateFormatKind::exact, StateFormatKind::compact}) {
+      const std::string name = csd::update_name(optimizer::rule_info(rule), format);
+      add("updates by " + name, [this, kernels, rule, format, name] {
+        result_.update.push_back({name, measure_update(rule, format, kernels)});
+      });
+    }
   }
   add("staging of gradients", [this, kernels] { result_.stage = measure_stage(kernels); });
   add("checksums", [this, kernels] { result_.checksum = measure_checksum(kernels); });

@@ -87,12 +87,18 @@ struct MachineFacts {
   std::string date;  // UTC
 };
 
+// A rule's updates of state in a format, by the name of a platform file: "adamw", "adamw_compact".
+struct UpdateFigure {
+  std::string name;
+  Figure elements_per_s;
+};
+
 struct Calibration {
   MachineFacts machine;
   int thread_count = 1;
   std::vector<DriveFigures> drives;
   std::optional<TogetherFigures> together;  // of two drives or more
-  std::array<Figure, 3> update;             // by optimizer::RuleKind
+  std::vector<UpdateFigure> update;
   Figure stage;
   Figure checksum;  // bytes a second
   Figure compress;

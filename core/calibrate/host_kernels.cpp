@@ -9,11 +9,13 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/split_mix.h"
+#include "base/state_codec.h"
 #include "base/units.h"
 #include "core/compress/sparse_gradient.h"
 #include "core/compress/top_k.h"
 #include "core/csd/update_kernel.h"
 #include "core/optimizer/gradient_stats.h"
+#include "core/optimizer/split_update.h"
 #include "storage/io/page_aligned_buffer.h"
 #include "storage/state/checksum.h"
 
@@ -67,15 +69,26 @@ std::span<const std::byte> bytes_of(const std::vector<float>& values) {
 
 // One thread's subgroup, with the checksums that the last update left.
 struct Subgroup {
-  explicit Subgroup(optimizer::RuleKind rule, std::uint64_t seed)
-      : state(static_cast<std::size_t>(optimizer::rule_info(rule).state_count())),
+  Subgroup(const StoredArrays& stored_arrays, std::uint64_t seed)
+      : stored(stored_arrays),
         gradient(made_gradient(kElements, seed)),
-        parameters(static_cast<std::size_t>(kElements)) {
-    // Squares and sums of squares must not be negative.
-    for (std::size_t v = 0; v < state.size(); ++v) {
-      state[v].assign(static_cast<std::size_t>(kElements), v == 0 ? 0.02f : 1e-5f);
-      checksums[v] = state::checksum(bytes_of(state[v]));
+        parameters(static_cast<std::size_t>(stored.is_split() ? 0 : kElements)) {
+    StoredSpan span;
+    span.arrays = stored;
+    span.element_count = kElements;
+    for (std::size_t a = 0; a < static_cast<std::size_t>(stored.count); ++a) {
+      state[a].resize(static_cast<std::size_t>(array_bytes(stored.codes[a], kElements)));
+      span.data[a] = state[a].data();
     }
+    // Squares and sums of squares must not be negative.
+    const std::vector<float> weights(static_cast<std::size_t>(kElements), 0.02f);
+    const std::vector<float> moments(static_cast<std::size_t>(kElements), 1e-5f);
+    std::vector<std::span<const float>> values(static_cast<std::size_t>(stored.decoded_count()),
+                                               moments);
+    values[0] = weights;
+    encode(values, CodeRounding::nearest(), 0, span);
+    for (std::size_t a = 0; a < static_cast<std::size_t>(stored.count); ++a)
+      checksums[a] = state::checksum(state[a]);
     for (std::int64_t first = 0; first < kElements; first += kElements / 4) {
       checks.push_back({first * 4, kElements / 4 * 4,
                         state::checksum(bytes_of(gradient).subspan(
@@ -85,24 +98,26 @@ struct Subgroup {
 
   csd::UpdateMemory memory() {
     csd::UpdateMemory memory;
-    for (std::size_t v = 0; v < state.size(); ++v)
-      memory.state[v] = reinterpret_cast<std::byte*>(state[v].data());
+    for (std::size_t a = 0; a < state.size(); ++a) memory.state[a] = state[a].data();
     memory.gradient = std::as_bytes(std::span(gradient));
-    memory.parameters = parameters.data();
+    memory.parameters = parameters.empty() ? nullptr : parameters.data();
     return memory;
   }
 
-  std::vector<std::vector<float>> state;
+  StoredArrays stored;
+  std::array<std::vector<std::byte>, kMaxStoredArrays> state;
   std::vector<float> gradient;
   std::vector<std::uint16_t> parameters;
   csd::UpdatedChecksums checksums{};
   std::vector<csd::GradientChunkCheck> checks;
 };
 
-std::vector<std::unique_ptr<Subgroup>> subgroups(optimizer::RuleKind rule, int count) {
+std::vector<std::unique_ptr<Subgroup>> subgroups(optimizer::RuleKind rule, StateFormatKind format,
+                                                 int count) {
+  const StoredArrays stored = optimizer::stored_arrays(rule, {.kind = format});
   std::vector<std::unique_ptr<Subgroup>> made;
   for (int t = 0; t < count; ++t) {
-    made.push_back(std::make_unique<Subgroup>(rule, static_cast<std::uint64_t>(t)));
+    made.push_back(std::make_unique<Subgroup>(stored, static_cast<std::uint64_t>(t)));
   }
   return made;
 }
@@ -113,7 +128,8 @@ void update_subgroup(const optimizer::UpdateScalars& scalars, Subgroup& subgroup
   csd::UpdateOrder order;
   order.task.scalars = scalars;
   order.task.element_count = kElements;
-  order.task.stored.count = static_cast<std::int32_t>(subgroup.state.size());
+  order.task.stored = subgroup.stored;
+  order.task.rounding = CodeRounding::of_step(1, 1);
   order.task.is_sparse = !sparse.empty();
   order.check.expected = subgroup.checksums;
   csd::UpdateMemory memory = subgroup.memory();
@@ -131,8 +147,9 @@ double total(const KernelOptions& options) {
 
 }  // namespace
 
-Figure measure_update(optimizer::RuleKind rule, const KernelOptions& options) {
-  const auto work = subgroups(rule, options.thread_count);
+Figure measure_update(optimizer::RuleKind rule, StateFormatKind format,
+                      const KernelOptions& options) {
+  const auto work = subgroups(rule, format, options.thread_count);
   const auto scalars = optimizer::update_scalars(optimizer::default_options(rule), 1, 1.0);
   return rate_of(options, options.thread_count, total(options), [&](int thread) {
     update_subgroup(scalars, *work[static_cast<std::size_t>(thread)]);
@@ -188,7 +205,8 @@ Figure measure_compress(const KernelOptions& options) {
 
 Figure measure_decompress(const KernelOptions& options) {
   const std::int64_t k = compress::kept_count(kDensity, kElements);
-  const auto work = subgroups(optimizer::RuleKind::adamw, options.thread_count);
+  const auto work =
+      subgroups(optimizer::RuleKind::adamw, StateFormatKind::fp32, options.thread_count);
   std::vector<std::uint32_t> indices(static_cast<std::size_t>(k));
   std::vector<float> values(static_cast<std::size_t>(k));
   compress::TopKSelector selector({.kept_capacity = k, .slice_count = 1});

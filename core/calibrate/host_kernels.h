@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/state_format.h"
 #include "core/calibrate/figure.h"
 #include "core/optimizer/update_rule.h"
 
@@ -16,9 +17,10 @@ struct KernelOptions {
   int repeat_count = 5;
 };
 
-// Elements a second of a subgroup's update as csd::run_update does it, checksums and the 16-bit
-// copy included, a subgroup a thread.
-Figure measure_update(optimizer::RuleKind rule, const KernelOptions& options);
+// Elements a second of a subgroup's update as csd::run_update does it on state in that format,
+// checksums and the 16-bit copy included, a subgroup a thread.
+Figure measure_update(optimizer::RuleKind rule, StateFormatKind format,
+                      const KernelOptions& options);
 // Elements a second and charge: each gradient is charged twice, when it is checked and when it is
 // staged (widened, and checksummed), and so is what is measured. One thread, as in a run, which
 // stages one layer after the other.

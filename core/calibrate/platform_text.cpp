@@ -10,7 +10,6 @@
 #include <numeric>
 
 #include "base/units.h"
-#include "core/optimizer/update_rule.h"
 
 namespace sluice::calibrate {
 namespace {
@@ -103,11 +102,8 @@ std::string link_table(const Calibration& calibration, DevicesAre devices) {
 
 std::string update_lines(const Calibration& calibration) {
   std::string text;
-  for (const auto rule :
-       {optimizer::RuleKind::adamw, optimizer::RuleKind::sgd, optimizer::RuleKind::adagrad}) {
-    text += rate_line(optimizer::rule_info(rule).name,
-                      calibration.update[static_cast<std::size_t>(rule)], "elem/s");
-  }
+  for (const UpdateFigure& update : calibration.update)
+    text += rate_line(update.name, update.elements_per_s, "elem/s");
   return text;
 }
 

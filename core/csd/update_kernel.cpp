@@ -167,11 +167,23 @@ void sum_parameters(const UpdateOrder& order, const UpdateMemory& memory) {
 
 }  // namespace
 
+std::string update_name(const optimizer::RuleInfo& rule, StateFormatKind format) {
+  if (format == StateFormatKind::fp32) return rule.name;
+  return std::string(rule.name) + (format == StateFormatKind::exact ? "_exact" : "_compact");
+}
+
+std::string update_rate(const platform::Engine& engine, const optimizer::RuleInfo& rule,
+                        StateFormatKind format) {
+  const std::string own = update_name(rule, format);
+  return engine.rate.contains(own) ? own : rule.name;
+}
+
 runtime::Cost update_cost(const UpdateTask& task, platform::EngineId id,
                           const platform::Engine& engine) {
   const auto elements = static_cast<double>(task.element_count);
-  const runtime::Cost rule =
-      runtime::kernel_cost(id, engine, optimizer::rule_info(task.scalars).name, elements);
+  const std::string rate =
+      update_rate(engine, optimizer::rule_info(task.scalars), format_of(task.stored).kind);
+  const runtime::Cost rule = runtime::kernel_cost(id, engine, rate, elements);
   if (!task.is_sparse) return rule;
   const runtime::Cost decompress = runtime::kernel_cost(id, engine, "decompress", elements);
   return decompress.engine_dur_ns > rule.engine_dur_ns ? decompress : rule;

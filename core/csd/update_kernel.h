@@ -4,6 +4,9 @@
 //
 // Thread contract: run_update() on one worker; the order and the memory live until then.
 
+#include <string>
+
+#include "base/state_format.h"
 #include "base/status.h"
 #include "core/csd/update_task.h"
 #include "core/runtime/operation.h"
@@ -24,6 +27,12 @@ struct UpdateMemory {
 // ErrorCode::corrupt naming file, offset, subgroup and variable; the arrays are then worthless, and
 // nothing of them may be written.
 Status run_update(const UpdateOrder& order, const UpdateMemory& memory, UpdatedChecksums& updated);
+
+// The kernel in a platform file: "adamw", "adamw_compact".
+std::string update_name(const optimizer::RuleInfo& rule, StateFormatKind format);
+// The one whose rate the engine has: that of the format, or else that of fp32.
+std::string update_rate(const platform::Engine& engine, const optimizer::RuleInfo& rule,
+                        StateFormatKind format);
 
 // The cost of an update on an engine. Decompressor and updater work on successive tiles at the same
 // time, so a sparse update is as slow as the slower of them.

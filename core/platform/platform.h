@@ -147,7 +147,8 @@ struct Platform {
   }
 };
 
-// Names of the kernels that a file may give rates for: "adamw", "sgd", "adagrad", "decompress" on
+// Names of the kernels that a file may give rates for: "adamw", "sgd", "adagrad" (and each with
+// "_exact" and "_compact" behind it, for state in that format), "decompress" on
 // the host and on devices, "stage" and "checksum" on the host, "compress" on the host and in
 // compute, "matmul" and "elementwise" in compute. An engine has those that its file gives.
 //

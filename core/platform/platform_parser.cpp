@@ -12,17 +12,27 @@
 namespace sluice::platform {
 namespace {
 
-const std::array<KernelKey, 4> kDeviceKernels = {
-    {{"adamw", "elem/s"}, {"sgd", "elem/s"}, {"adagrad", "elem/s"}, {"decompress", "elem/s"}}};
-const std::array<KernelKey, 7> kHostKernels = {{{"adamw", "elem/s"},
-                                                {"sgd", "elem/s"},
-                                                {"adagrad", "elem/s"},
-                                                {"decompress", "elem/s"},
-                                                {"compress", "elem/s"},
-                                                {"stage", "elem/s"},
-                                                {"checksum", "B/s"}}};
+const std::array<KernelKey, 10> kUpdateKernels = {{{"adamw", "elem/s"},
+                                                   {"adamw_exact", "elem/s"},
+                                                   {"adamw_compact", "elem/s"},
+                                                   {"sgd", "elem/s"},
+                                                   {"sgd_exact", "elem/s"},
+                                                   {"sgd_compact", "elem/s"},
+                                                   {"adagrad", "elem/s"},
+                                                   {"adagrad_exact", "elem/s"},
+                                                   {"adagrad_compact", "elem/s"},
+                                                   {"decompress", "elem/s"}}};
+// Besides updates.
+const std::array<KernelKey, 3> kHostKernels = {
+    {{"compress", "elem/s"}, {"stage", "elem/s"}, {"checksum", "B/s"}}};
 const std::array<KernelKey, 3> kComputeKernels = {
     {{"matmul", "FLOP/s"}, {"elementwise", "elem/s"}, {"compress", "elem/s"}}};
+
+std::vector<KernelKey> host_kernels() {
+  std::vector<KernelKey> kernels(kUpdateKernels.begin(), kUpdateKernels.end());
+  kernels.insert(kernels.end(), kHostKernels.begin(), kHostKernels.end());
+  return kernels;
+}
 
 // A factor of the table's, 1 where it has none.
 Result<double> parse_scale(const TomlTable& table, Scaled scaled) {
@@ -108,7 +118,7 @@ Status PlatformParser::parse_shared_links(const TomlTable& root) {
 Status PlatformParser::parse_host(const TomlTable& root) {
   ASSIGN_OR_RETURN(const TomlTable table, root.table("host"));
   ASSIGN_OR_RETURN(Engine engine,
-                   parse_engine(table, kHostKernels, {"memory", "price", "wake", "wake_takes"}));
+                   parse_engine(table, host_kernels(), {"memory", "price", "wake", "wake_takes"}));
   RETURN_IF_ERROR(parse_wake(table, engine));
   ASSIGN_OR_RETURN(platform_.host_price_usd, parse_optional_price(table, "price"));
   ASSIGN_OR_RETURN(platform_.host_memory_bytes, parse_optional_bytes(table, "memory"));
@@ -238,7 +248,7 @@ Status PlatformParser::parse_device_group(const TomlTable& table) {
   RETURN_IF_ERROR(scale_by(table, Scaled::internal, internal, scale_link));
   ASSIGN_OR_RETURN(const TomlTable engine_table, table.table("engine"));
   ASSIGN_OR_RETURN(Engine engine,
-                   parse_engine(engine_table, kDeviceKernels, {"processor", "compute_units"}));
+                   parse_engine(engine_table, kUpdateKernels, {"processor", "compute_units"}));
   RETURN_IF_ERROR(scale_by(table, Scaled::engine, engine, scale_engine));
   RETURN_IF_ERROR(parse_compute_units(engine_table, engine));
   RETURN_IF_ERROR(parse_processor(engine_table, engine));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/csd/update_kernel.h"
 #include "core/model/flop.h"
 #include "core/plan/run_plan.h"
 #include "core/tune/detail/transfer_tolls.h"
@@ -85,7 +86,8 @@ class KernelFit {
     if (rate == stages::StageRate::compress) return "compress";
     if (rate == stages::StageRate::checksum && of.rate.contains("checksum")) return "checksum";
     if (rate != stages::StageRate::rule) return "stage";
-    const std::string rule = optimizer::rule_info(plan_.config.update.rule).name;
+    const std::string rule = csd::update_rate(of, optimizer::rule_info(plan_.config.update.rule),
+                                              plan_.config.offload.state_format.kind);
     const auto decompress = of.rate.find("decompress");
     const bool is_slower = plan_.options.is_sparse() && decompress != of.rate.end() &&
                            decompress->second < of.rate.at(rule);

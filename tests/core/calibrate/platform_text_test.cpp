@@ -36,7 +36,10 @@ Calibration made_calibration(int drive_count) {
   for (int i = 0; i < drive_count; ++i) {
     made.drives.push_back(made_drive("/mnt/" + std::to_string(i), 2.0e9, 1.5e9));
   }
-  made.update = {about(6e8), about(8e8), about(1e9)};
+  made.update = {{"adamw", about(6e8)},
+                 {"adamw_compact", about(5e8)},
+                 {"sgd", about(8e8)},
+                 {"adagrad", about(1e9)}};
   made.stage = about(2.5e9);
   made.checksum = about(11e9);
   made.compress = about(1.1e9);
@@ -86,6 +89,7 @@ TEST_CASE("what was measured is what the file gives when it is read again") {
   CHECK(drive.chunk_curve[1].write_bytes_per_s == Approx(1.2e9));
   const platform::Engine& host = engine(platform, platform.host_engine);
   CHECK(host.rate.at("adamw") == Approx(6e8));
+  CHECK(host.rate.at("adamw_compact") == Approx(5e8));
   CHECK(host.rate.at("stage") == Approx(2.5e9));
   CHECK(host.rate.at("checksum") == Approx(11e9));
   const platform::Engine& compute = engine(platform, platform.compute_engine);

@@ -233,5 +233,21 @@ TEST_CASE("stretches of parameters that are read later have the checksums of the
   CHECK(stretches[1].checksum == state::checksum(copy.subspan(8192)));
 }
 
+TEST_CASE("an update costs what its state's format is said to, or else what fp32 does") {
+  platform::Engine engine;
+  engine.rate = {{"adamw", 1e9}, {"adamw_compact", 5e8}, {"sgd", 2e9}};
+  const auto cost_of = [&engine](RuleKind rule, StateFormatKind format) {
+    UpdateTask task;
+    task.scalars = optimizer::update_scalars(optimizer::default_options(rule), 1, 1.0);
+    task.element_count = 1000;
+    task.stored = optimizer::stored_arrays(rule, {.kind = format});
+    return update_cost(task, platform::EngineId{0}, engine).engine_dur_ns;
+  };
+  CHECK(cost_of(RuleKind::adamw, StateFormatKind::fp32) == 1000);
+  CHECK(cost_of(RuleKind::adamw, StateFormatKind::compact) == 2000);
+  CHECK(cost_of(RuleKind::adamw, StateFormatKind::exact) == 1000);
+  CHECK(cost_of(RuleKind::sgd, StateFormatKind::compact) == 500);
+}
+
 }  // namespace
 }  // namespace sluice::csd
