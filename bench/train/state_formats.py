@@ -2,19 +2,23 @@
 """What compact state does to the losses, beside what another seed does to them.
 
     bench/train/state_formats.py [--sluice build/release/bin/sluice] [--run RUN.toml]
-                                 [--text out/data/kjv.txt] [--text out/data/kjv-smollm2.tok]
     bench/train/state_formats.py --seeds 1,2,3 --steps 2000 --density 1 --density 0.02
+    bench/train/state_formats.py --text out/data/kjv-2048.tok --vocabulary 2048
+
+The last one is for tokens, which small_tokenizer.py says how to make.
 
 Trains a model with each state format from the same seeds, on each text and with each density (below
 1 with error feedback and density_warmup_steps). Prints for each format the mean of the last 100
 losses and how far it is from fp32's with the same seeds, in parts of the spread (standard
-deviation) between fp32's seeds. Numbers depend on no way to offload, so the fastest is taken: state
+deviation) between fp32's seeds. "fp32, batches in halves" is fp32 whose gradients are summed in
+another order: what rounding alone does to the losses of one seed. Numbers depend on no way to offload, so the fastest is taken: state
 on a drive in memory, kept between commits. A run that has ended is not run again: its losses are in
 DIR, so the bench goes on where it was stopped.
 """
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import statistics
 import sys
@@ -27,9 +31,19 @@ WAY = {"method": "host", "gradient_tier": "memory", "clock": "real", "devices": 
        "sample_tokens": 0}
 FORMATS = {
     "fp32": {"state_format": "fp32"},
+    "fp32, batches in halves": {"state_format": "fp32", "batch": 4, "grad_accum_steps": 2},
     "compact, remainders of 16 bits": {"state_format": "compact"},
     "compact, remainders of 8 bits": {"state_format": "compact", "remainder_bits": 8},
 }
+
+
+def model_of(arguments):
+    """The sample model with another vocabulary."""
+    model = ROOT / "sample_models/models/tiny.toml"
+    made = pathlib.Path(arguments.scratch) / "state-formats-model.toml"
+    made.write_text(re.sub(r"vocabulary = \d+", f"vocabulary = {arguments.vocabulary}",
+                           model.read_text()))
+    return made
 
 
 def losses_of(arguments, text, density, name, seed):
@@ -42,6 +56,8 @@ def losses_of(arguments, text, density, name, seed):
     shutil.rmtree(output, ignore_errors=True)
     settings = WAY | FORMATS[name] | {"output": output, "seed": seed,
                                       "text": pathlib.Path(text).resolve(), "density": density}
+    if arguments.vocabulary:
+        settings["model"] = model_of(arguments)
     if density < 1:
         settings |= {"error_feedback": "true", "density_warmup_steps": arguments.steps // 5}
     report = json.loads(sh(arguments.sluice, "train", arguments.run, "--json", "--steps",
@@ -72,6 +88,7 @@ def main():
     parser.add_argument("--sluice", default=ROOT / "build/release/bin/sluice")
     parser.add_argument("--run", default=ROOT / "sample_models/runs/tiny.toml")
     parser.add_argument("--text", action="append")
+    parser.add_argument("--vocabulary", type=int, help="of the model, for a file of tokens")
     parser.add_argument("--density", action="append", type=float)
     parser.add_argument("--seeds", default="1,2,3",
                         type=lambda text: [int(seed) for seed in text.split(",")])
