@@ -11,9 +11,9 @@ Trains a model with each state format from the same seeds, on each text and with
 1 with error feedback and density_warmup_steps). Prints for each format the mean of the last 100
 losses and how far it is from fp32's with the same seeds, in parts of the spread (standard
 deviation) between fp32's seeds. "fp32, batches in halves" is fp32 whose gradients are summed in
-another order: what rounding alone does to the losses of one seed. Numbers depend on no way to offload, so the fastest is taken: state
-on a drive in memory, kept between commits. A run that has ended is not run again: its losses are in
-DIR, so the bench goes on where it was stopped.
+another order: what rounding alone does to the losses of one seed. Numbers depend on no way to
+offload, so the fastest is taken: state on a drive in memory, kept between commits. A run that has
+ended is not run again: its losses are in DIR, so the bench goes on where it was stopped.
 """
 import argparse
 import json

@@ -22,6 +22,12 @@
 namespace sluice::analyze {
 namespace {
 
+// A kernel's own track says it, or, where a thread's of another program does not, its stage.
+std::string_view ran_on(const Span& span) {
+  if (span.track->kind != "thread") return span.track->kind;
+  return span.stage == nullptr ? std::string_view() : std::string_view(span.stage->place);
+}
+
 // The cause that a span's own time is spent on. The time of a transfer over several links is spent
 // on the link that is fullest in this step.
 Cause cause_of(const Span& span, const LinkUse& use) {
@@ -32,8 +38,9 @@ Cause cause_of(const Span& span, const LinkUse& use) {
     if (!fullest || !fullest->is_of_drive) return Cause::host_link;
     return span.track->direction == rundb::Direction::read ? Cause::read : Cause::write;
   }
-  if (span.track->kind == "compute") return Cause::compute;
-  if (span.track->kind == "device") return Cause::update_engine;
+  const std::string_view runs_on = ran_on(span);
+  if (runs_on == "compute") return Cause::compute;
+  if (runs_on == "device") return Cause::update_engine;
   return Cause::processor;
 }
 

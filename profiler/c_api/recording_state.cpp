@@ -92,6 +92,20 @@ record::TrackId RecordingState::add_track(record::TrackId parent, const char* ki
   return track;
 }
 
+Result<record::TrackId> RecordingState::add_transfer_track(record::TrackId parent,
+                                                           const std::string& name,
+                                                           std::int32_t device, std::int32_t link,
+                                                           record::LinkDirection direction) {
+  ASSIGN_OR_RETURN(const std::vector<std::int64_t> route, declarations_.route(device, link));
+  std::vector<record::TrackLink> links;
+  for (const std::int64_t id : route) links.push_back({id, direction});
+  const record::TrackId track =
+      recorder_.add_track(is_known(parent) ? parent : record::kNoTrack, "thread", name, links);
+  if (device != -1) RETURN_IF_ERROR(declarations_.set_device(track, device));
+  raise_to(track_count_, static_cast<std::uint32_t>(track) + 1);
+  return track;
+}
+
 record::NameId RecordingState::intern(const std::string& text) {
   const record::NameId name = recorder_.intern(text);
   raise_to(name_count_, static_cast<std::uint32_t>(name) + 1);

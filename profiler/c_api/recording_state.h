@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "profiler/c_api/declarations.h"
 #include "profiler/collect/collector.h"
 #include "profiler/record/recorder.h"
 
@@ -27,6 +28,11 @@ class RecordingState {
   // A parent that this recording never gave out is taken as none.
   record::TrackId add_track(record::TrackId parent, const char* kind, const std::string& name);
   record::NameId intern(const std::string& text);
+  // Spans of the track carry the device, and their bytes cross its link and this one; either -1.
+  Result<record::TrackId> add_transfer_track(record::TrackId parent, const std::string& name,
+                                             std::int32_t device, std::int32_t link,
+                                             record::LinkDirection direction);
+  Declarations& declarations() { return declarations_; }
   std::uint64_t lost_count() const;
 
   // Into the calling thread's ring; rings of threads that have ended are used again. `self` is
@@ -58,6 +64,7 @@ class RecordingState {
   const std::uint64_t id_;
   record::Recorder recorder_;
   std::unique_ptr<collect::Collector> collector_;
+  Declarations declarations_;
   std::atomic<std::int32_t> step_{-1};
   std::atomic<std::int64_t> step_ts_{0};
   std::atomic<std::uint32_t> track_count_{0};

@@ -1,7 +1,9 @@
 #include "profiler/c_api/sluice_record.h"
 
+#include <array>
 #include <limits>
 
+#include "base/colour.h"
 #include "profiler/c_api/recording_state.h"
 #include "profiler/record/scoped_span.h"
 
@@ -10,6 +12,7 @@ namespace {
 using sluice::c_api::RecordingState;
 using sluice::record::Level;
 namespace record = sluice::record;
+namespace rundb = sluice::rundb;
 
 static_assert(static_cast<int>(Level::off) == SLUICE_OFF);
 static_assert(static_cast<int>(Level::steps) == SLUICE_STEPS);
@@ -27,6 +30,52 @@ int remember(const sluice::Status& status) {
 }
 
 const char* or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+template <typename T, typename Id>
+T given(const sluice::Result<Id>& result, T none) {
+  if (result.ok()) return static_cast<T>(*result);
+  last_error = result.error().message();
+  return none;
+}
+
+// Words of docs/rundb_schema.md, by the header's values.
+constexpr std::array<const char*, 2> kKinds = {"kernel", "transfer"};
+constexpr std::array<const char*, 6> kPlaces = {"host",        "compute", "device",
+                                                "accelerator", "peer",    "ranks"};
+constexpr std::array<const char*, 4> kPhases = {"", "forward", "backward", "parameters"};
+constexpr std::array<const char*, 5> kCauses = {"", "compression", "commit", "ranks", "program"};
+
+template <std::size_t kCount>
+bool has(const std::array<const char*, kCount>& words, int32_t value) {
+  return value >= 0 && static_cast<std::size_t>(value) < words.size();
+}
+bool is_meaning(const sluice_stage& stage) {
+  return has(kKinds, stage.kind) && has(kPlaces, stage.place) && has(kPhases, stage.phase) &&
+         has(kCauses, stage.cause);
+}
+
+std::uint32_t colour_of(const sluice_stage& stage) {
+  namespace palette = sluice::palette;
+  constexpr std::array<std::uint32_t, 5> kOfCauses = {0, palette::kCompress, palette::kCommit,
+                                                      palette::kRanks, palette::kProgram};
+  constexpr std::array<std::uint32_t, 6> kOfPlaces = {palette::kHostKernel, palette::kForward,
+                                                      palette::kUpdate,     palette::kHostLink,
+                                                      palette::kHostLink,   palette::kRanks};
+  if (stage.cause != SLUICE_BY_PLACE) return kOfCauses[static_cast<std::size_t>(stage.cause)];
+  if (stage.phase == SLUICE_BACKWARD) return palette::kBackward;
+  if (stage.kind == SLUICE_TRANSFER && stage.place == SLUICE_ON_DEVICE) return palette::kRead;
+  return kOfPlaces[static_cast<std::size_t>(stage.place)];
+}
+
+rundb::StageRow row_of(const sluice_stage& stage) {
+  rundb::StageRow row;
+  row.kind = kKinds[static_cast<std::size_t>(stage.kind)];
+  row.place = kPlaces[static_cast<std::size_t>(stage.place)];
+  row.phase = kPhases[static_cast<std::size_t>(stage.phase)];
+  row.cause = kCauses[static_cast<std::size_t>(stage.cause)];
+  row.colour = sluice::colour_text(colour_of(stage));
+  return row;
+}
 
 }  // namespace
 
@@ -89,6 +138,53 @@ sluice_name sluice_record_name(sluice_recording* recording, const char* text) {
   return static_cast<sluice_name>(recording->state->intern(or_empty(text)));
 }
 
+int32_t sluice_record_version(void) { return SLUICE_RECORD_VERSION; }
+
+sluice_name sluice_record_stage(sluice_recording* recording, const char* name,
+                                sluice_stage meaning) {
+  if (!is_meaning(meaning)) {
+    last_error = fmt::format(
+        "sluice_record_stage: {} has a value that means nothing: kind {}, "
+        "place {}, phase {}, cause {}",
+        or_empty(name), meaning.kind, meaning.place, meaning.phase, meaning.cause);
+    return SLUICE_NO_NAME;
+  }
+  RecordingState& state = *recording->state;
+  const record::NameId id = state.intern(or_empty(name));
+  const int done = remember(state.declarations().stage(state.collector(), id, row_of(meaning)));
+  return done == 0 ? static_cast<sluice_name>(id) : SLUICE_NO_NAME;
+}
+
+sluice_device sluice_record_device(sluice_recording* recording, const char* name,
+                                   double read_bytes_per_s, double write_bytes_per_s) {
+  RecordingState& state = *recording->state;
+  return given(state.declarations().device(state.collector(), or_empty(name),
+                                           {read_bytes_per_s, write_bytes_per_s}),
+               SLUICE_NO_DEVICE);
+}
+
+sluice_link sluice_record_link(sluice_recording* recording, const char* name,
+                               double read_bytes_per_s, double write_bytes_per_s) {
+  RecordingState& state = *recording->state;
+  return given(state.declarations().link(state.collector(), or_empty(name),
+                                         {read_bytes_per_s, write_bytes_per_s}),
+               SLUICE_NO_LINK);
+}
+
+sluice_track sluice_record_transfer_track(sluice_recording* recording, sluice_track parent,
+                                          const char* name, sluice_device device, sluice_link link,
+                                          int32_t direction) {
+  if (direction != SLUICE_OUT_OF_DRIVE && direction != SLUICE_INTO_DRIVE) {
+    last_error = fmt::format("sluice_record_transfer_track: there is no direction {}", direction);
+    return SLUICE_NO_TRACK;
+  }
+  return given(recording->state->add_transfer_track(
+                   record::TrackId{parent}, or_empty(name), device, link,
+                   direction == SLUICE_OUT_OF_DRIVE ? record::LinkDirection::read
+                                                    : record::LinkDirection::write),
+               SLUICE_NO_TRACK);
+}
+
 int64_t sluice_record_now(void) { return record::span_now_ns(); }
 
 sluice_span sluice_span_begin(sluice_recording* recording, sluice_track track, sluice_name name) {
@@ -109,6 +205,7 @@ sluice_span_ref sluice_span_at(sluice_recording* recording, sluice_track track, 
   record::SpanRecord span;
   span.name = record::NameId{name};
   span.track = record::TrackId{track};
+  span.device = state.declarations().device_of(span.track);
   span.step = state.step();
   span.submit_ts = submit_ts;
   span.ts = begin_ts;

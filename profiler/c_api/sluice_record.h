@@ -5,7 +5,8 @@
 //
 // A recording is a file, a level and a thread that writes. What is recorded goes into a ring of the
 // calling thread: no lock, no system call, some tens of nanoseconds. A full ring drops what comes
-// and counts it; nothing here ever waits for the file but start, flush and stop.
+// and counts it; nothing here ever waits for the file but start, flush, stop, and the first time
+// that a device, a link or a stage is named.
 //
 // Errors: what can fail returns NULL or -1, and sluice_record_error() says why, in a sentence. What
 // records cannot fail. A file that can no longer be written (a full drive) ends the recording, not
@@ -31,8 +32,13 @@ typedef struct sluice_recording sluice_recording;
 typedef uint32_t sluice_track;
 typedef uint32_t sluice_name;
 typedef uint64_t sluice_span_ref;
+typedef int32_t sluice_device;
+typedef int32_t sluice_link;
 
 #define SLUICE_NO_TRACK ((sluice_track) - 1)
+#define SLUICE_NO_NAME ((sluice_name) - 1)
+#define SLUICE_NO_DEVICE ((sluice_device) - 1)
+#define SLUICE_NO_LINK ((sluice_link) - 1)
 #define SLUICE_NO_SPAN ((sluice_span_ref) - 1)
 
 // The records that each level adds to the one before.
@@ -44,6 +50,11 @@ enum {
 };
 // One of these. An integer, so that a value that is none can be passed, and refused.
 typedef int32_t sluice_level;
+
+// What was there when the program was compiled, and what is there now: MAJOR * 1000 + MINOR. Minor
+// versions add; a program may use a library of its own major version and at least its minor one.
+#define SLUICE_RECORD_VERSION 1001
+SLUICE_RECORD_API int32_t sluice_record_version(void);
 
 // Why the last call that failed on this thread did; "" if none has.
 SLUICE_RECORD_API const char* sluice_record_error(void);
@@ -76,6 +87,54 @@ SLUICE_RECORD_API sluice_track sluice_record_track(sluice_recording* recording, 
 SLUICE_RECORD_API sluice_track sluice_record_counter_track(sluice_recording* recording,
                                                            sluice_track parent, const char* name);
 SLUICE_RECORD_API sluice_name sluice_record_name(sluice_recording* recording, const char* text);
+
+// What the analysis is to know of spans with a name. Values of 0 are what is taken of other names.
+enum { SLUICE_KERNEL, SLUICE_TRANSFER };  // kind
+// place: where it runs, or what it lies between.
+enum {
+  SLUICE_ON_HOST,
+  SLUICE_ON_COMPUTE,      // what does forward and backward
+  SLUICE_ON_DEVICE,       // a drive, or the engine beside it
+  SLUICE_AT_ACCELERATOR,  // host memory and an accelerator's
+  SLUICE_BETWEEN_ACCELERATORS,
+  SLUICE_BETWEEN_RANKS
+};
+// phase: the part of a step that ends with it.
+enum { SLUICE_NO_PHASE, SLUICE_FORWARD, SLUICE_BACKWARD, SLUICE_PARAMETERS };
+// cause: what a verdict counts its time for. By place: a kernel for where it runs, a transfer for
+// its fullest link.
+enum {
+  SLUICE_BY_PLACE,
+  SLUICE_COMPRESSION,
+  SLUICE_COMMIT,
+  SLUICE_RANKS,
+  SLUICE_PROGRAM  // data, logging and other own work
+};
+typedef struct sluice_stage {
+  int32_t kind, place, phase, cause;
+} sluice_stage;
+
+// The first meaning of a name stands. SLUICE_NO_NAME: a value that is none of these, or the
+// recording has ended.
+SLUICE_RECORD_API sluice_name sluice_record_stage(sluice_recording* recording, const char* name,
+                                                  sluice_stage meaning);
+
+// A drive, with a link of its own. Rates are what it can do at most, in bytes a second; 0: nobody
+// knows. The same name is the same device. SLUICE_NO_DEVICE: the recording has ended.
+SLUICE_RECORD_API sluice_device sluice_record_device(sluice_recording* recording, const char* name,
+                                                     double read_bytes_per_s,
+                                                     double write_bytes_per_s);
+// A link that several devices share, or to an accelerator ("accelerator0.link").
+SLUICE_RECORD_API sluice_link sluice_record_link(sluice_recording* recording, const char* name,
+                                                 double read_bytes_per_s, double write_bytes_per_s);
+
+// A track whose spans cross links in one direction, so that their bytes count there: the device's
+// own, if there is a device, and `link`, if there is one.
+enum { SLUICE_OUT_OF_DRIVE, SLUICE_INTO_DRIVE };  // an accelerator is a drive here
+SLUICE_RECORD_API sluice_track sluice_record_transfer_track(sluice_recording* recording,
+                                                            sluice_track parent, const char* name,
+                                                            sluice_device device, sluice_link link,
+                                                            int32_t direction);
 
 // Nanoseconds of the clock that everything is recorded with: CLOCK_MONOTONIC.
 SLUICE_RECORD_API int64_t sluice_record_now(void);

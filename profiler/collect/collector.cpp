@@ -45,6 +45,7 @@ void Collector::run() {
 }
 
 void Collector::hand_over() {
+  for (const RunFacts& facts : std::exchange(declared_, {})) drain_->declare(facts);
   drain_->add(added_);
   added_.knob_changes.clear();
   added_.verdicts.clear();
@@ -82,6 +83,14 @@ void Collector::add(std::span<const rundb::LatenessRow> lateness) {
 void Collector::add(const rundb::ValidationRow& validation) {
   const std::lock_guard lock(mutex_);
   added_.validations.push_back(validation);
+}
+
+Status Collector::declare(const RunFacts& facts) {
+  {
+    const std::lock_guard lock(mutex_);
+    declared_.push_back(facts);
+  }
+  return flush();
 }
 
 void Collector::attach(const record::SideRecorder& side) { drain_->attach(side); }

@@ -80,6 +80,10 @@ class Collector {
   void add(std::span<const rundb::LatenessRow> lateness);
   void add(const rundb::ValidationRow& validation);
 
+  // Devices, links and stages that come to be known in the run's course: in the file when it
+  // returns. Before the first track that crosses such a link.
+  Status declare(const RunFacts& facts);
+
   // Writes down, from now on and at the end, what this recorder counts (table stat) and how it
   // reads the clocks (clock_snapshot). It is stopped before this one is, and destroyed after.
   void attach(const record::SideRecorder& side);
@@ -121,7 +125,8 @@ class Collector {
   std::uint64_t flush_done_ = 0;
   bool stop_asked_ = false;
   Status status_;
-  rundb::Batch added_;  // by add(), for the next batch
+  rundb::Batch added_;              // by add(), for the next batch
+  std::vector<RunFacts> declared_;  // the same by declare()
 
   std::thread thread_;
 };

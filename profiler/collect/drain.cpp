@@ -24,7 +24,7 @@ Collector::Drain::Drain(record::Recorder& recorder, std::unique_ptr<rundb::Write
   records_.reserve(batch_record_count);
 }
 
-Status Collector::Drain::write_facts(const RunFacts& facts) {
+Status Collector::Drain::write_rows_of(const RunFacts& facts) {
   rundb::Facts rows{.meta = facts.meta,
                     .devices = facts.devices,
                     .links = facts.links,
@@ -36,8 +36,16 @@ Status Collector::Drain::write_facts(const RunFacts& facts) {
     rows.stages.push_back(stage.row);
     rows.stages.back().name_id = ids_.of(stage.name);
   }
+  return writer_->write_facts(rows);
+}
+
+void Collector::Drain::declare(const RunFacts& facts) {
+  if (status_.ok()) status_ = write_rows_of(facts);
+}
+
+Status Collector::Drain::write_facts(const RunFacts& facts) {
   // Before the first track: the file knows a track by its links.
-  RETURN_IF_ERROR(writer_->write_facts(rows));
+  RETURN_IF_ERROR(write_rows_of(facts));
   // Zero losses are written, too: no row would not say that nobody counted.
   write_batch();
   return status_;

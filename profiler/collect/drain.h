@@ -24,6 +24,8 @@ class Collector::Drain {
         std::size_t batch_record_count, bool records_itself);
 
   Status write_facts(const RunFacts& facts);
+  // More of them; an error stops the recording, as that of a batch does.
+  void declare(const RunFacts& facts);
   void attach(const record::SideRecorder& side) { sides_.attach(side); }  // from any thread
 
   // Rows for the next batch besides those of the rings: changes of knobs, verdicts.
@@ -40,6 +42,7 @@ class Collector::Drain {
   Status finish();
 
  private:
+  Status write_rows_of(const RunFacts& facts);
   void take_all();
   bool has_added() const;
   void write_batch();

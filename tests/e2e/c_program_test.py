@@ -4,11 +4,13 @@ a run like any other for show, report and export."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 from c_program import compiled
-from sluice_run import BUILD, Skip, main, require, require_equal, require_words, sluice, test
+from sluice_run import (BUILD, Skip, database, main, require, require_equal, require_words, sluice,
+                        test)
 
 # Spans and a counter, and no step.
 WITHOUT_STEPS = """\
@@ -34,6 +36,69 @@ def example(path):
         raise Skip(f"there is no {program}")
     require_equal(subprocess.run([program, path], check=False).returncode, 0, "exit code")
     return path
+
+
+# Two steps of a drive, and of a link whose rate nobody knows.
+WITH_THE_CPP_FACE = """\
+#include <sluice_record.hpp>
+
+int main(int, char** argv) {
+  sluice_record::Recording run(argv[1], "copies");
+  const sluice_device drive = run.device("nvme0", 2e9, 1e9);
+  const sluice_link bus = run.link("pcie");
+  const sluice_track in = run.transfers("in", SLUICE_NO_TRACK, drive, bus, SLUICE_OUT_OF_DRIVE);
+  const sluice_stage transfer = {SLUICE_TRANSFER, SLUICE_ON_DEVICE, SLUICE_NO_PHASE,
+                                 SLUICE_BY_PLACE};
+  const sluice_name load = run.stage("load", transfer);
+  for (int i = 0; i < 2; ++i) {
+    sluice_record::Step step(run, i);
+    sluice_record::Span span(run, in, load);
+    span.add_bytes(4096);
+  }
+  try {
+    run.stage("wrong", {SLUICE_TRANSFER, 99, SLUICE_NO_PHASE, SLUICE_BY_PLACE});
+    return 1;
+  } catch (const std::runtime_error&) {
+  }
+  run.stop();
+}
+"""
+
+
+def installed(place):
+    """The library as a package would put it, with what pkg-config says of it."""
+    if not shutil.which("cmake") or not shutil.which("pkg-config") or not shutil.which("c++"):
+        raise Skip("there is no cmake, no pkg-config or no C++ compiler")
+    prefix = place / "usr"
+    run(["cmake", "--install", BUILD, "--component", "record", "--prefix", prefix])
+    require_equal(sorted(str(path.relative_to(prefix)) for path in prefix.rglob("*.h*")),
+                  ["include/sluice_record.h", "include/sluice_record.hpp"], "headers")
+    flags = run(["pkg-config", "--cflags", "--libs", "sluice-record"],
+                env=os.environ | {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}).split()
+    return prefix, flags
+
+
+def run(command, **options):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
+                          **options)
+    require_equal(done.returncode, 0, f"{command}: {done.stderr}")
+    return done.stdout
+
+
+@test
+def a_program_elsewhere_links_what_is_installed(place):
+    prefix, flags = installed(place)
+    (place / "program.cpp").write_text(WITH_THE_CPP_FACE)
+    run(["c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", place / "program.cpp", "-o",
+         place / "program", *flags, f"-Wl,-rpath,{prefix / 'lib'}"])
+    run([place / "program", place / "run.db"])
+    with database(place / "run.db") as db:
+        require_equal(db.execute("SELECT link, direction, sum(bytes) FROM link_bytes GROUP BY 1, 2 "
+                                 "ORDER BY 1").fetchall(),
+                      [("nvme0.drive", "read", 8192), ("pcie", "read", 8192)], "bytes of links")
+    said = sluice("show", place / "run.db").done().out
+    require_words(said, ["copies", "2 steps", "load"], "show")
+    sluice("report", place / "run.db", "-o", place / "page.html").done()
 
 
 @test

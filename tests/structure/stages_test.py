@@ -30,7 +30,8 @@ OTHER_MEANINGS = {
     "all_reduce": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),
     "broadcast": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),
     # A cause of a verdict, and what ranks do together.
-    "commit": (r"profiler/analyze/cause\.cpp", r"core/train/ranks\.cpp"),
+    "commit": (r"profiler/analyze/cause\.cpp", r"core/train/ranks\.cpp",
+               r"profiler/c_api/sluice_record\.cpp"),
 }
 
 

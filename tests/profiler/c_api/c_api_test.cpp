@@ -1,8 +1,11 @@
 // What a C program recorded, read back.
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
+#include "profiler/analyze/critical_path.h"
+#include "profiler/analyze/run_data.h"
 #include "storage/rundb/reader.h"
 #include "tests/profiler/c_api/c_program.h"
 #include "tests/storage/rundb/rundb_fixture.h"
@@ -44,6 +47,38 @@ TEST_CASE("what a C program records are rows like any other's") {
           "0 | 3.5 | NULL | 64 | 1\n1 | NULL | NULL | 0 | 1\n");
   REQUIRE(table_of(*reader, "SELECT value FROM meta WHERE key = 'name'") == "all kinds\n");
   REQUIRE(require_ok(reader->losses()).empty());
+}
+
+TEST_CASE("a verdict knows what a C program says of its links and stages") {
+  const TempFolder folder;
+  require_done(record_links_and_stages(folder.file("run.db").c_str()));
+  auto reader = require_ok(Reader::open(folder.file("run.db")));
+  CHECK(table_of(*reader, "SELECT id, name, kind FROM device ORDER BY id") ==
+        "0 | nvme0 | drive\n1 | nvme1 | drive\n");
+  CHECK(
+      table_of(*reader, "SELECT name, read_bytes_per_s, write_bytes_per_s FROM link ORDER BY id") ==
+      "nvme0.drive | 1000000000.0 | 500000000.0\nnvme1.drive | 0.0 | 0.0\npcie | 0.0 | 0.0\n");
+  CHECK(
+      table_of(*reader,
+               "SELECT value, device_id, bytes, stage.kind, place, phase FROM span JOIN string ON "
+               "string.id = span.name_id JOIN stage ON stage.name_id = span.name_id ORDER BY ts") ==
+      "load | 0 | 10000 | transfer | device | NULL\n"
+      "think | NULL | 0 | kernel | compute | forward\n"
+      "keep | 0 | 5000 | transfer | device | NULL\n");
+  CHECK(
+      table_of(*reader, "SELECT link, direction, bytes FROM link_bytes ORDER BY link, direction") ==
+      "nvme0.drive | read | 10000\nnvme0.drive | write | 5000\npcie | read | 10000\n");
+
+  const analyze::RunInfo info = require_ok(analyze::load_run_info(*reader));
+  const auto steps = require_ok(reader->steps());
+  const analyze::StepData step = require_ok(analyze::load_step(*reader, info, steps.at(0)));
+  const analyze::StepVerdict verdict = analyze::verdict_of(step);
+  const auto ns_of = [&verdict](analyze::Cause cause) {
+    return std::llround(verdict.share_of(cause) * static_cast<double>(verdict.dur));
+  };
+  CHECK(ns_of(analyze::Cause::read) == 20000);
+  CHECK(ns_of(analyze::Cause::compute) == 60000);
+  CHECK(ns_of(analyze::Cause::write) == 20000);
 }
 
 TEST_CASE("threads record side by side, and those that come later use the rings of the gone") {

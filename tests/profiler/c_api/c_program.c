@@ -45,6 +45,54 @@ const char* record_all_kinds(const char* path) {
   return NULL;
 }
 
+/* A step of 100 us by its own clock: 20 of reading, 60 of forward on compute, 20 of writing. */
+const char* record_links_and_stages(const char* path) {
+  REQUIRE(sluice_record_version() == SLUICE_RECORD_VERSION);
+  sluice_recording* run = sluice_record_start(path, "links", SLUICE_ALL);
+  REQUIRE(run != NULL);
+  const sluice_device drive = sluice_record_device(run, "nvme0", 1e9, 5e8);
+  REQUIRE(drive != SLUICE_NO_DEVICE);
+  REQUIRE(sluice_record_device(run, "nvme0", 0, 0) == drive);
+  REQUIRE(sluice_record_device(run, "nvme1", 0, 0) != drive);
+  const sluice_link bus = sluice_record_link(run, "pcie", 0, 0);
+  REQUIRE(bus != SLUICE_NO_LINK);
+  const sluice_track threads = sluice_record_track(run, SLUICE_NO_TRACK, "threads");
+  const sluice_track in =
+      sluice_record_transfer_track(run, threads, "in", drive, bus, SLUICE_OUT_OF_DRIVE);
+  const sluice_track out =
+      sluice_record_transfer_track(run, threads, "out", drive, SLUICE_NO_LINK, SLUICE_INTO_DRIVE);
+  REQUIRE(in != SLUICE_NO_TRACK && out != SLUICE_NO_TRACK && in != out);
+  const sluice_stage transfer = {SLUICE_TRANSFER, SLUICE_ON_DEVICE, SLUICE_NO_PHASE,
+                                 SLUICE_BY_PLACE};
+  const sluice_stage forward = {SLUICE_KERNEL, SLUICE_ON_COMPUTE, SLUICE_FORWARD, SLUICE_BY_PLACE};
+  const sluice_name load = sluice_record_stage(run, "load", transfer);
+  const sluice_name think = sluice_record_stage(run, "think", forward);
+  const sluice_name keep = sluice_record_stage(run, "keep", transfer);
+  REQUIRE(load != SLUICE_NO_NAME && think != SLUICE_NO_NAME);
+  REQUIRE(sluice_record_stage(run, "think", transfer) == think);
+
+  const sluice_stage unknown = {SLUICE_TRANSFER, 6, 0, 0};
+  REQUIRE(sluice_record_stage(run, "unknown", unknown) == SLUICE_NO_NAME);
+  REQUIRE(strstr(sluice_record_error(), "place 6") != NULL);
+  REQUIRE(sluice_record_transfer_track(run, threads, "x", 9, bus, SLUICE_OUT_OF_DRIVE) ==
+          SLUICE_NO_TRACK);
+  REQUIRE(strstr(sluice_record_error(), "no device 9") != NULL);
+  REQUIRE(sluice_record_transfer_track(run, threads, "x", drive, 9, SLUICE_OUT_OF_DRIVE) ==
+          SLUICE_NO_TRACK);
+  REQUIRE(sluice_record_transfer_track(run, threads, "x", drive, bus, 2) == SLUICE_NO_TRACK);
+
+  sluice_step_begin(run, 0);
+  const int64_t now = sluice_record_now();
+  sluice_span_at(run, in, load, now, now, now + 20000, 10000);
+  sluice_span_at(run, threads, think, now + 20000, now + 20000, now + 80000, 0);
+  sluice_span_at(run, out, keep, now + 80000, now + 80000, now + 100000, 5000);
+  while (sluice_record_now() < now + 100000) {
+  }
+  sluice_step_end(run);
+  REQUIRE(sluice_record_stop(run) == 0);
+  return NULL;
+}
+
 struct worker {
   sluice_recording* run;
   sluice_track track;
