@@ -162,7 +162,7 @@ void print_spans(const RunAnswer& shown, int columns) {
 // can say.
 struct LinkLine {
   std::string name;
-  std::array<double, 2> least{};  // by direction, bytes a step
+  std::array<double, 2> least{};  // by direction: bytes a step, or of a run without steps all
   std::array<double, 2> most{};
 };
 
@@ -177,7 +177,7 @@ std::vector<LinkLine> link_lines(const RunAnswer& shown) {
   std::map<std::string, std::map<std::string, std::array<double, 2>>> by_kind;
   for (const rundb::LinkTotals& link : shown.links) {
     by_kind[kind_of_link(link.link)][link.link][link.direction == rundb::Direction::read ? 0 : 1] =
-        link.bytes_per_step_mean;
+        shown.steps.empty() ? static_cast<double>(link.bytes) : link.bytes_per_step_mean;
   }
   std::vector<LinkLine> lines;
   for (const auto& [kind, links] : by_kind) {
@@ -209,7 +209,7 @@ void print_links(const RunAnswer& shown, int columns) {
     return;
   }
   const bool is_wide = columns >= 68;
-  print("\nBytes a step, payload:\n");
+  print("\n{}, payload:\n", shown.steps.empty() ? "Bytes" : "Bytes a step");
   if (is_wide) print("  {:<20} {:>22} {:>22}\n", "link", "read", "write");
   for (const LinkLine& line : link_lines(shown)) {
     const std::string read = byte_range(line.least[0], line.most[0]);
@@ -289,10 +289,15 @@ void print_head(const RunAnswer& shown, int columns) {
   print_lines(wrapped(fmt::format("{}: {}", shown.meta_value("name"),
                                   mode.empty() ? "in which mode it ran is not known" : mode),
                       columns, "  "));
-  print_lines(wrapped(fmt::format("{} parameters on {}; started {}",
-                                  format_count(shown.info.meta_number("parameters", 0)),
-                                  shown.meta_value("machine"), shown.meta_value("started_utc")),
-                      columns, "  "));
+  // Another program's record has no model.
+  const bool has_model = shown.meta_value("parameters") != "?";
+  const std::string model = has_model
+                                ? fmt::format("{} parameters on {}; ",
+                                              format_count(shown.info.meta_number("parameters", 0)),
+                                              shown.meta_value("machine"))
+                                : "";
+  print_lines(
+      wrapped(fmt::format("{}started {}", model, shown.meta_value("started_utc")), columns, "  "));
   if (const std::string from = shown.meta_value("weights"); from != "?") {
     print_lines(wrapped(fmt::format("weights from {}", from), columns, "  "));
   }

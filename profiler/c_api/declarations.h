@@ -43,6 +43,9 @@ class Declarations {
   Result<std::vector<std::int64_t>> route(std::int32_t device, std::int32_t link) const;
   // Errors: ErrorCode::config where it is too late a track.
   Status set_device(record::TrackId track, std::int32_t device);
+  void lock_for_fork() NO_THREAD_SAFETY_ANALYSIS { mutex_.lock(); }
+  void unlock_after_fork() NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+
   // -1: none.
   std::int16_t device_of(record::TrackId track) const {
     const auto index = static_cast<std::size_t>(track);

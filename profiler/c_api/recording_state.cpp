@@ -69,7 +69,8 @@ RecordingState::RecordingState() : id_(next_id()) {}
 
 Result<std::shared_ptr<RecordingState>> RecordingState::start(const std::string& path,
                                                               const std::string& name,
-                                                              record::Level level) {
+                                                              record::Level level,
+                                                              const StartOptions& options) {
   const std::shared_ptr<RecordingState> state(new RecordingState());
   state->recorder_.set_level(level);
   ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
@@ -78,10 +79,26 @@ Result<std::shared_ptr<RecordingState>> RecordingState::start(const std::string&
       .meta = {{"name", name}, {"clock", "real"}, {"started_utc", utc_now()}}};
   ASSIGN_OR_RETURN(state->collector_,
                    collect::Collector::start(state->recorder_, std::move(writer), facts,
-                                             {.flush_interval = kFlushInterval}));
-  state->collector_->add(rundb::ModeRow{.line = "recorded by another program"});
+                                             {.flush_interval = kFlushInterval,
+                                              .cost_share_max = options.cost_share_max,
+                                              .thread_begins = options.thread_begins}));
+  state->collector_->add(rundb::ModeRow{.line = options.mode});
   (void)state->ring(state);  // so that this thread's first record does not pay for it
   return state;
+}
+
+void RecordingState::hold_for_fork() {
+  collector_->hold_for_fork();
+  declarations_.lock_for_fork();
+  mutex_.lock();
+  recorder_.lock_for_fork();
+}
+
+void RecordingState::release_after_fork() {
+  recorder_.unlock_after_fork();
+  mutex_.unlock();
+  declarations_.unlock_after_fork();
+  collector_->release_after_fork();
 }
 
 record::TrackId RecordingState::add_track(record::TrackId parent, const char* kind,

@@ -17,11 +17,17 @@
 
 namespace sluice::c_api {
 
+struct StartOptions {
+  double cost_share_max = 0.1;        // CollectorOptions
+  void (*thread_begins)() = nullptr;  // the same
+  std::string mode = "recorded by another program";
+};
+
 class RecordingState {
  public:
   static Result<std::shared_ptr<RecordingState>> start(const std::string& path,
-                                                       const std::string& name,
-                                                       record::Level level);
+                                                       const std::string& name, record::Level level,
+                                                       const StartOptions& options = {});
 
   record::Recorder& recorder() { return recorder_; }
   collect::Collector& collector() { return *collector_; }
@@ -42,6 +48,11 @@ class RecordingState {
                             const record::SpanRecord& span);
   void push(const std::shared_ptr<RecordingState>& self, const record::CounterRecord& counter);
   void push(const std::shared_ptr<RecordingState>& self, const record::FlowRecord& flow);
+
+  // Around a fork, by the thread that forks: no other thread holds a lock of the recording's, so
+  // that the child can end its threads and give back their rings.
+  void hold_for_fork() NO_THREAD_SAFETY_ANALYSIS;
+  void release_after_fork() NO_THREAD_SAFETY_ANALYSIS;
 
   std::int32_t step() const { return step_.load(std::memory_order_relaxed); }
   void begin_step(std::int32_t number);

@@ -28,10 +28,14 @@ Collector::~Collector() {
 }
 
 void Collector::run() {
+  if (options_.thread_begins != nullptr) options_.thread_begins();
   std::unique_lock lock(mutex_);
   while (!stop_asked_ || flush_asked_ > flush_done_) {
     wake_.wait_for(lock, flush_interval_,
                    [this] { return stop_asked_ || flush_asked_ > flush_done_; });
+    lock.unlock();
+    const std::lock_guard pass(pass_mutex_);
+    lock.lock();
     const std::uint64_t answers = flush_asked_;
     hand_over();
     lock.unlock();
@@ -103,6 +107,16 @@ void Collector::set_flush_interval(std::chrono::milliseconds interval) {
   flush_interval_ = interval;
   ++flush_asked_;
   wake_.notify_one();
+}
+
+void Collector::hold_for_fork() {
+  pass_mutex_.lock();
+  mutex_.lock();
+}
+
+void Collector::release_after_fork() {
+  mutex_.unlock();
+  pass_mutex_.unlock();
 }
 
 Status Collector::flush() {

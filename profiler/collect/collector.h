@@ -59,6 +59,8 @@ struct CollectorOptions {
   // False where the records' clock is not CLOCK_MONOTONIC (simulated runs): no spans, counters and
   // instants of the recorder itself, and its level stays.
   bool records_itself = true;
+  // Called first on the collector's thread; null: nothing is.
+  void (*thread_begins)() = nullptr;
 };
 
 class Collector {
@@ -97,6 +99,11 @@ class Collector {
   // then with the reason).
   Status flush();
 
+  // Between the two no pass is under way and no lock of the collector's is held by its thread, so
+  // that a fork copies it whole. The child can do nothing with it: the thread stays behind.
+  void hold_for_fork();
+  void release_after_fork();
+
   // Drains everything, writes the final counts, closes the file. Once; returns the reason if the
   // recording stopped before.
   Status stop();
@@ -117,6 +124,7 @@ class Collector {
   const std::unique_ptr<Drain> drain_;  // the thread's own until it is joined
   const CollectorOptions options_;
 
+  std::mutex pass_mutex_;  // held during a pass; taken before mutex_
   mutable std::mutex mutex_;
   std::chrono::milliseconds flush_interval_;
   std::condition_variable wake_;

@@ -65,6 +65,10 @@ class Recorder {
   // A ring for one producer thread; lives as long as the Recorder.
   Ring& add_ring(std::size_t capacity);
 
+  // Around a fork: the child finds it unlocked.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+
   Level level() const { return level_.load(std::memory_order_relaxed); }
   // Takes effect at once, on all threads; `who` in a word or two: "user", "collector". Nothing
   // happens where it is the level already.

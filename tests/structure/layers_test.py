@@ -88,6 +88,8 @@ MAY_USE = {
                      "core/simulate", "core/train", "core/tune"},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
+    "profiler/inject": {"base", "storage/rundb", "profiler/record", "profiler/collect",
+                        "profiler/c_api"},
     "profiler/analyze": {"base", "storage/rundb"},
     "profiler/cupti": {"base", "profiler/record"},
     "profiler/answers": {"base", "storage/rundb", "profiler/analyze"},
@@ -160,6 +162,8 @@ FOREIGN_TARGETS = {
     "sluice_imgui_parts": "imgui.h", "glfw": "GLFW/glfw3.h",
     "CLI11::CLI11": "CLI/CLI.hpp", "${TORCH_LIBRARIES}": "torch/torch.h", "torch": "torch/torch.h",
     "torch_library": "torch/torch.h", "sluice_torch": "torch/torch.h",
+    # What storage/rundb needs, for the one library that has its objects inside.
+    "${SLUICE_STATIC_SQLITE}": None,
     "${CMAKE_DL_LIBS}": None, "Threads::Threads": None, "sluice_warnings": None,
     "sluice_mpi": "mpi.h",
     "sluice_xrt": "xrt/xrt_bo.h", "sluice_xrt_headers": "xrt/xrt_bo.h",

@@ -146,7 +146,8 @@ def command_problems(text):
     joined = text.replace("\\\n", " ")
     problems = []
     for line in re.findall(r"(?:^ *|`|\$ |bin/)sluice (\w[^`\n|]*)", joined, re.MULTILINE):
-        words = re.sub(r"#.*", "", line).split()
+        # Behind a bare `--` stands another program's command line.
+        words = re.sub(r"#.*", "", line).split(" -- ")[0].split()
         if words[0] not in known_commands:
             problems.append(f"`sluice {line}`: there is no command {words[0]}")
         problems += [f"`sluice {line}`: there is no option {word}" for word in words

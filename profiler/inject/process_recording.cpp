@@ -1,0 +1,292 @@
+#include "profiler/inject/process_recording.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/colour.h"
+#include "base/mutex.h"
+#include "profiler/c_api/recording_state.h"
+#include "profiler/inject/own_files.h"
+#include "profiler/record/scoped_span.h"
+
+namespace sluice::inject {
+namespace {
+
+using c_api::RecordingState;
+
+// The program's own words on stderr are not to be mixed with ours in the middle of a line.
+void say(const std::string& text) {
+  const std::string line = "sluice record: " + text + "\n";
+  [[maybe_unused]] const auto written =
+      ::syscall(SYS_write, STDERR_FILENO, line.data(), line.size());
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// PID.db, and where an exec has made the process anew, PID.2.db.
+std::string database_of_this_process(const std::filesystem::path& folder) {
+  for (int k = 1;; ++k) {
+    const std::string name =
+        fmt::format("{}{}.db", ::getpid(), k == 1 ? "" : fmt::format(".{}", k));
+    if (!std::filesystem::exists(folder / name)) return folder / name;
+  }
+}
+
+std::string command_line() {
+  std::string line;
+  const int file =
+      static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  std::array<char, 1024> text;
+  const auto size = file < 0 ? -1 : ::syscall(SYS_read, file, text.data(), text.size());
+  if (file >= 0) ::syscall(SYS_close, file);
+  for (long i = 0; i < size; ++i) {
+    const char c = text[static_cast<std::size_t>(i)];
+    line += c == '\0' ? ' ' : c;
+  }
+  while (line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
+// Signals are the program's: none is to arrive on the collector's thread.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+// What transfers and flushes mean, for table `stage`.
+rundb::StageRow meaning_of(bool is_transfer) {
+  rundb::StageRow row;
+  row.kind = is_transfer ? "transfer" : "kernel";
+  row.place = "device";
+  if (!is_transfer) row.cause = "commit";
+  row.colour = colour_text(is_transfer ? palette::kRead : palette::kCommit);
+  return row;
+}
+
+class Process;
+Process* process = nullptr;  // null: not to be recorded
+void end_process();
+
+// This process. What it does is leaked: threads record until the last instant.
+class Process {
+ public:
+  explicit Process(std::string folder) : folder_(std::move(folder)) {}
+
+  // Begun if it has not been; null: it could not begin, or is over.
+  std::shared_ptr<RecordingState>* recording() {
+    if (!has_begun_.load(std::memory_order_acquire)) {
+      MutexLock lock(mutex_);
+      if (!has_begun_.load(std::memory_order_relaxed)) begin();
+    }
+    return is_over_.load(std::memory_order_relaxed) ? nullptr : state_;
+  }
+  // That of this process, without beginning one: a child of vfork has its parent's memory.
+  std::shared_ptr<RecordingState>* begun() const {
+    const bool has_one = has_begun_.load(std::memory_order_acquire) &&
+                         !is_over_.load(std::memory_order_relaxed) && ::getpid() == id_;
+    return has_one ? state_ : nullptr;
+  }
+  // Another for each recording.
+  std::uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
+
+  void before_fork() NO_THREAD_SAFETY_ANALYSIS {
+    mutex_.lock();
+    if (state_ != nullptr) (*state_)->hold_for_fork();
+  }
+  void after_fork_in_parent() NO_THREAD_SAFETY_ANALYSIS {
+    if (state_ != nullptr) (*state_)->release_after_fork();
+    mutex_.unlock();
+  }
+  // The parent's recording is nobody's here: its thread has not come along.
+  void after_fork_in_child() NO_THREAD_SAFETY_ANALYSIS {
+    if (state_ != nullptr) (*state_)->release_after_fork();
+    state_ = nullptr;
+    has_begun_ = false;
+    is_over_ = false;
+    generation_.fetch_add(1);
+    mutex_.unlock();
+  }
+  // Its file is whole then. What comes after it, begins another one.
+  void end() {
+    const OwnWork own_work;
+    MutexLock lock(mutex_);
+    std::shared_ptr<RecordingState>* const state = begun();
+    if (state == nullptr) return;
+    has_begun_ = false;
+    generation_.fetch_add(1);
+    const Status status = (*state)->collector().stop();
+    if (!status.ok()) say(status.error().message());
+  }
+  // Nothing is recorded from now on: the process ends.
+  void end_for_good() {
+    end();
+    is_over_ = true;
+    has_begun_ = true;
+  }
+
+ private:
+  void begin() REQUIRES(mutex_) {
+    const OwnWork own_work;
+    const WithoutSignals without_signals;
+    auto started = RecordingState::start(database_of_this_process(folder_), command_line(),
+                                         record::Level::transfers,
+                                         {.cost_share_max = kAnyCost,
+                                          .thread_begins = begin_own_thread,
+                                          .mode = "recorded by sluice record"});
+    id_ = ::getpid();
+    if (started.ok()) {
+      state_ = new std::shared_ptr<RecordingState>(std::move(*started));
+    } else {
+      say(started.error().message() + "; the program goes on without a recording");
+      is_over_ = true;
+    }
+    // After all that a recording needs has been made, so that it is there still when this runs.
+    if (!has_exit_handler_) std::atexit(end_process);
+    has_exit_handler_ = true;
+    has_begun_.store(true, std::memory_order_release);
+  }
+
+  // The level stays: who records a program wants its bytes to be whole.
+  static constexpr double kAnyCost = 1e9;
+
+  const std::filesystem::path folder_;
+  Mutex mutex_;
+  std::atomic<bool> has_begun_{false};
+  std::atomic<bool> is_over_{false};
+  std::atomic<std::uint32_t> generation_{0};
+  // Written before has_begun_.
+  pid_t id_ = 0;
+  bool has_exit_handler_ = false;  // a child has its parent's
+  std::shared_ptr<RecordingState>* state_ = nullptr;
+};
+
+void end_process() { process->end_for_good(); }
+
+// A thread's own tracks and names, so that it asks for each once.
+class ThreadTracks {
+ public:
+  record::TrackId of(const std::shared_ptr<RecordingState>& state, OpenFile file,
+                     Direction direction) {
+    begin_anew_after_fork(state);
+    const std::uint32_t key = static_cast<std::uint32_t>(file.kind) << 24 |
+                              static_cast<std::uint32_t>(direction) << 16 | file.device;
+    const auto known = tracks_.find(key);
+    if (known != tracks_.end()) return known->second;
+    const std::string device =
+        device_name(file.device) + (file.kind == FileKind::direct ? "" : " (page cache)");
+    const auto id = state->declarations().device(state->collector(), device, {});
+    const auto track = state->add_transfer_track(
+        thread_, (direction == Direction::read ? "out of " : "into ") + device, id.ok() ? *id : -1,
+        -1,
+        direction == Direction::read ? record::LinkDirection::read : record::LinkDirection::write);
+    return tracks_[key] = track.ok() ? *track : thread_;
+  }
+  record::NameId name(const std::shared_ptr<RecordingState>& state, const char* call,
+                      bool is_transfer) {
+    begin_anew_after_fork(state);
+    const auto known = names_.find(call);
+    if (known != names_.end()) return known->second;
+    const record::NameId name = state->intern(call);
+    // Where the recording has ended nothing of it is written.
+    static_cast<void>(
+        state->declarations().stage(state->collector(), name, meaning_of(is_transfer)));
+    return names_[call] = name;
+  }
+
+ private:
+  void begin_anew_after_fork(const std::shared_ptr<RecordingState>& state) {
+    if (generation_ == process->generation()) return;
+    generation_ = process->generation();
+    tracks_.clear();
+    names_.clear();
+    std::array<char, 16> name{};
+    ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+    thread_ =
+        state->add_track(record::kNoTrack, "thread", fmt::format("{} {}", name.data(), ::gettid()));
+  }
+
+  std::uint32_t generation_ = ~std::uint32_t{0};
+  record::TrackId thread_ = record::kNoTrack;
+  std::map<std::uint32_t, record::TrackId> tracks_;
+  std::map<const char*, record::NameId> names_;
+};
+thread_local ThreadTracks thread_tracks;
+
+void note(const char* call, OpenFile file, Direction direction, bool is_transfer,
+          std::int64_t begin_ns, std::int64_t bytes) {
+  const std::int64_t end_ns = record::span_now_ns();
+  const int error = errno;
+  {
+    const OwnWork own_work;
+    if (std::shared_ptr<RecordingState>* const state = process->recording()) {
+      record::SpanRecord span;
+      span.track = thread_tracks.of(*state, file, direction);
+      span.name = thread_tracks.name(*state, call, is_transfer);
+      span.device = (*state)->declarations().device_of(span.track);
+      span.status = bytes < 0 ? record::SpanStatus::failed : record::SpanStatus::ok;
+      span.step = (*state)->step();
+      span.submit_ts = span.ts = begin_ns;
+      span.dur = end_ns - begin_ns;
+      span.bytes = bytes > 0 ? bytes : 0;
+      (*state)->push_span(*state, span);
+    }
+  }
+  errno = error;
+}
+
+// Before any other code of the program but that of its libraries.
+__attribute__((constructor)) void begin_process() {
+  const std::string folder = variable("SLUICE_RECORD_FOLDER");
+  if (folder.empty()) return;
+  process = new Process(folder);
+  ::pthread_atfork([] { process->before_fork(); }, [] { process->after_fork_in_parent(); },
+                   [] { process->after_fork_in_child(); });
+}
+}  // namespace
+
+bool is_recording() { return process != nullptr && !is_at_own_work(); }
+std::int64_t now_ns() { return record::span_now_ns(); }
+
+void note_transfer(const char* call, OpenFile file, Direction direction, std::int64_t begin_ns,
+                   std::int64_t bytes) {
+  note(call, file, direction, true, begin_ns, bytes);
+}
+
+void note_flush(const char* call, OpenFile file, std::int64_t begin_ns, int result) {
+  note(call, file, Direction::write, false, begin_ns, result < 0 ? -1 : 0);
+}
+
+void end_recording() {
+  if (process == nullptr || is_at_own_work()) return;
+  const int error = errno;
+  process->end();
+  errno = error;
+}
+void end_recording_for_good() {
+  if (process != nullptr && !is_at_own_work()) process->end_for_good();
+}
+
+}  // namespace sluice::inject

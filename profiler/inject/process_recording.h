@@ -1,0 +1,36 @@
+#pragma once
+// The recording of the process that this library was put into: begun by the first bytes that it
+// moves, ended with the process. A fork or an exec begins another, in a file of its own.
+//
+// The databases are in SLUICE_RECORD_FOLDER, a process's in PID.db.
+//
+// Errors: a recording that cannot begin, or ends before the program, is said once on stderr; the
+// program goes on.
+//
+// Thread contract: every function from any thread.
+
+#include <cstdint>
+
+#include "profiler/inject/file_table.h"
+
+namespace sluice::inject {
+
+enum class Direction : std::uint8_t { read, write };
+
+// Whether this process is to be recorded.
+bool is_recording();
+std::int64_t now_ns();
+
+// `call`: the name of the function, of static storage. `bytes`: what it returned; below 0: it
+// failed. It keeps errno.
+void note_transfer(const char* call, OpenFile file, Direction direction, std::int64_t begin_ns,
+                   std::int64_t bytes);
+// fsync and its like.
+void note_flush(const char* call, OpenFile file, std::int64_t begin_ns, int result);
+
+// Ahead of an exec. Where that fails and the program goes on, another recording begins.
+void end_recording();
+// Ahead of an exit that calls no handlers.
+void end_recording_for_good();
+
+}  // namespace sluice::inject

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""sluice record: a program that knows nothing of it is recorded to the byte, with its forks, execs
+and ends, and gives what it gives without."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from sluice_run import (SLUICE, Skip, database, main, require, require_equal, require_words,
+                        sluice, test)
+
+# A Python that no shell script starts.
+PYTHON = pathlib.Path(sys.executable).resolve()
+OPERATIONS = """SELECT string.value, count(*), sum(bytes), sum(span.status) FROM span
+JOIN string ON string.id = name_id JOIN track ON track.id = track_id WHERE track.kind = 'thread'
+GROUP BY 1 ORDER BY 1"""
+LINKS = "SELECT link, direction, sum(bytes) FROM link_bytes GROUP BY 1, 2 ORDER BY 1, 2"
+
+
+def recorded(place, command, name="run.db", **options):
+    """Exit code, stdout and stderr of a recorded command."""
+    done = subprocess.run([SLUICE, "record", "-o", place / name, "--", *map(str, command)],
+                          cwd=place.path, capture_output=True, text=True, check=False, timeout=120,
+                          **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def python(text):
+    return [PYTHON, "-S", "-c", text]
+
+
+def operations(path):
+    with database(path) as db:
+        return {name: row for name, *row in db.execute(OPERATIONS).fetchall()}
+
+
+def processes(place):
+    return sorted((place / "run.db.processes").glob("*.db"))
+
+
+@test
+def direct_bytes_are_those_of_the_drive_and_buffered_ones_are_kept_apart(place):
+    file = place / "file"
+    code, _, said = recorded(place, ["dd", "if=/dev/zero", f"of={file}", "bs=64K", "count=50",
+                                     "oflag=direct"])
+    if "Invalid argument" in said:
+        raise Skip("the file system knows no O_DIRECT")
+    require_equal(code, 0, f"exit code: {said}")
+    require_equal(operations(place / "run.db"), {"write": [50, 50 * 65536, 0]}, "operations")
+    with database(place / "run.db") as db:
+        (link, direction, moved), = db.execute(LINKS).fetchall()
+    require_equal((direction, moved), ("write", 50 * 65536), "bytes of the link")
+    require(link.endswith(".drive") and "page cache" not in link, f"the link is {link}")
+    code, _, said = recorded(place, ["cp", file, place / "copy"])
+    with database(place / "run.db") as db:
+        links = db.execute(LINKS).fetchall()
+    require(all("page cache" in link for link, _, _ in links), f"links of cp: {links}")
+    require_words(sluice("show", place / "run.db").done().out, ["recorded by sluice record", "cp"],
+                  "show")
+
+
+@test
+def a_program_gives_what_it_gives_without(place):
+    file = place / "file"
+    content = os.urandom(300_000)
+    file.write_bytes(content)
+    text = f"""
+import hashlib, os, sys
+f = os.open({str(file)!r}, os.O_RDONLY)
+print(f, hashlib.sha256(os.read(f, 100000) + os.pread(f, 200000, 100000)).hexdigest())
+try:
+    os.pread(f, 10, -1)
+except OSError as error:
+    print(error.errno)
+os.closerange(3, 1 << 16)
+f = os.open({str(file)!r}, os.O_RDWR)
+print(f, os.pwrite(f, b"x" * 1000, 0), os.fsync(f), os.readv(f, [bytearray(10), bytearray(20)]))
+sys.stderr.write("to stderr")
+sys.exit(5)
+"""
+    alone = subprocess.run(python(text), capture_output=True, text=True, check=False)
+    file.write_bytes(content)
+    code, out, said = recorded(place, python(text))
+    require_equal((code, out), (alone.returncode, alone.stdout), "exit code and stdout")
+    require_words(said, ["to stderr", "read", "written"], "stderr")
+    found = operations(place / "run.db")
+    require_equal(found["fsync"][0], 1, "fsync")
+    require_equal(found["readv"][1], 30, "bytes of readv")
+    reads = [found[name] for name in ("pread64", "pread") if name in found]
+    require_equal([sum(column) for column in zip(*reads)], [2, 200_000, 1], "pread")
+    require_equal(sum(found[name][1] for name in ("pwrite", "pwrite64") if name in found), 1000,
+                  "pwrite")
+
+
+@test
+def forks_execs_and_ends_without_handlers_have_databases_of_their_own(place):
+    file = place / "file"
+    file.write_bytes(bytes(200_000))
+    text = f"""
+import os, subprocess
+f = os.open({str(file)!r}, os.O_RDONLY)
+for i in range(500): os.pread(f, 100, i)
+if os.fork() == 0:
+    os.pread(f, 77, 0)
+    os._exit(3)
+os.wait()
+subprocess.run(["cat", {str(file)!r}], stdout=subprocess.DEVNULL)
+try:
+    os.execv("/nonexistent", ["x"])
+except FileNotFoundError:
+    os.pread(f, 5, 0)
+os.execv("/bin/cat", ["cat", {str(file)!r}])
+"""
+    code, out, _ = recorded(place, python(text))
+    require_equal((code, len(out)), (0, 200_000), "exit code and stdout")
+    found = operations(place / "run.db")
+    require_equal([found[name][1] for name in ("pread64", "pread") if name in found], [50_000],
+                  "bytes of the process with the most operations")
+    others = [operations(path) for path in processes(place)]
+    moved = sorted(row[1] for rows in others for name, row in rows.items() if "read" in name)
+    for wanted in (5, 77, 200_000):
+        require(wanted in moved, f"no process read {wanted} bytes: {moved}")
+    require_equal(sum(1 for size in moved if size == 200_000), 2, "processes of cat")
+
+
+@test
+def a_killed_program_leaves_its_record(place):
+    file = place / "file"
+    file.write_bytes(bytes(1000))
+    text = f"""
+import os, signal, time
+f = os.open({str(file)!r}, os.O_RDONLY)
+for i in range(100): os.pread(f, 10, i)
+time.sleep(0.5)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    code, _, said = recorded(place, python(text))
+    require_equal(code, 128 + 9, f"exit code: {said}")
+    found = operations(place / "run.db")
+    require_equal([found[name][1] for name in ("pread64", "pread") if name in found], [1000],
+                  "bytes")
+
+
+@test
+def what_cannot_be_recorded_is_said(place):
+    code, _, said = recorded(place, ["/nonexistent/program"])
+    require_equal(code, 127, "exit code")
+    require_words(said, ["No such file", "nothing was recorded"], "stderr")
+    (place / "text.db").write_text("not a run")
+    code, _, said = recorded(place, ["true"], name="text.db")
+    require_equal((code, (place / "text.db").read_text()), (2, "not a run"), "a foreign file")
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise Skip("there is no cc for a program that is statically linked")
+    (place / "main.c").write_text("int main(void) { return 4; }\n")
+    built = subprocess.run([compiler, "-static", place / "main.c", "-o", place / "static"],
+                           capture_output=True, check=False)
+    if built.returncode != 0:
+        raise Skip("cc links nothing statically here")
+    code, _, said = recorded(place, [place / "static"])
+    require_equal(code, 4, "exit code")
+    require_words(said, ["statically linked", "nothing of it can be recorded"], "stderr")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
