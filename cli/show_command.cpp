@@ -176,7 +176,8 @@ std::string kind_of_link(const std::string& name) {
 std::vector<LinkLine> link_lines(const RunAnswer& shown) {
   std::map<std::string, std::map<std::string, std::array<double, 2>>> by_kind;
   for (const rundb::LinkTotals& link : shown.links) {
-    by_kind[kind_of_link(link.link)][link.link][link.direction == rundb::Direction::read ? 0 : 1] =
+    const std::string kind = shown.steps.empty() ? link.link : kind_of_link(link.link);
+    by_kind[kind][link.link][link.direction == rundb::Direction::read ? 0 : 1] =
         shown.steps.empty() ? static_cast<double>(link.bytes) : link.bytes_per_step_mean;
   }
   std::vector<LinkLine> lines;

@@ -90,11 +90,10 @@ void Collector::add(const rundb::ValidationRow& validation) {
 }
 
 Status Collector::declare(const RunFacts& facts) {
-  {
-    const std::lock_guard lock(mutex_);
-    declared_.push_back(facts);
-  }
-  return flush();
+  std::unique_lock lock(mutex_);
+  if (stop_asked_) return make_error(ErrorCode::cancelled, "the recording has ended");
+  declared_.push_back(facts);
+  return flushed(lock);
 }
 
 void Collector::attach(const record::SideRecorder& side) { drain_->attach(side); }
@@ -122,6 +121,10 @@ void Collector::release_after_fork() {
 Status Collector::flush() {
   std::unique_lock lock(mutex_);
   CHECK(!stop_asked_);
+  return flushed(lock);
+}
+
+Status Collector::flushed(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t asked = ++flush_asked_;
   wake_.notify_one();
   flushed_.wait(lock, [&] { return flush_done_ >= asked; });

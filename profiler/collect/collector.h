@@ -83,7 +83,8 @@ class Collector {
   void add(const rundb::ValidationRow& validation);
 
   // Devices, links and stages that come to be known in the run's course: in the file when it
-  // returns. Before the first track that crosses such a link.
+  // returns. Before the first track that crosses such a link. Errors: that of the recording, or
+  // ErrorCode::cancelled after stop().
   Status declare(const RunFacts& facts);
 
   // Writes down, from now on and at the end, what this recorder counts (table stat) and how it
@@ -120,6 +121,7 @@ class Collector {
   Collector(std::unique_ptr<Drain> drain, const CollectorOptions& options);
   void run();
   void hand_over();  // with mutex_ held
+  Status flushed(std::unique_lock<std::mutex>& lock);
 
   const std::unique_ptr<Drain> drain_;  // the thread's own until it is joined
   const CollectorOptions options_;

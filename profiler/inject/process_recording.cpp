@@ -76,13 +76,17 @@ class WithoutSignals {
   sigset_t before_;
 };
 
-// What transfers and flushes mean, for table `stage`.
-rundb::StageRow meaning_of(bool is_transfer) {
+enum class Operation : std::uint8_t { read, write, flush };
+
+// For table `stage`.
+rundb::StageRow meaning_of(Operation operation) {
   rundb::StageRow row;
-  row.kind = is_transfer ? "transfer" : "kernel";
+  row.kind = operation == Operation::flush ? "kernel" : "transfer";
   row.place = "device";
-  if (!is_transfer) row.cause = "commit";
-  row.colour = colour_text(is_transfer ? palette::kRead : palette::kCommit);
+  if (operation == Operation::flush) row.cause = "commit";
+  row.colour = colour_text(operation == Operation::flush  ? palette::kCommit
+                           : operation == Operation::read ? palette::kRead
+                                                          : palette::kWrite);
   return row;
 }
 
@@ -190,7 +194,7 @@ class ThreadTracks {
  public:
   record::TrackId of(const std::shared_ptr<RecordingState>& state, OpenFile file,
                      Direction direction) {
-    begin_anew_after_fork(state);
+    begin_anew(state);
     const std::uint32_t key = static_cast<std::uint32_t>(file.kind) << 24 |
                               static_cast<std::uint32_t>(direction) << 16 | file.device;
     const auto known = tracks_.find(key);
@@ -205,19 +209,18 @@ class ThreadTracks {
     return tracks_[key] = track.ok() ? *track : thread_;
   }
   record::NameId name(const std::shared_ptr<RecordingState>& state, const char* call,
-                      bool is_transfer) {
-    begin_anew_after_fork(state);
+                      Operation operation) {
+    begin_anew(state);
     const auto known = names_.find(call);
     if (known != names_.end()) return known->second;
     const record::NameId name = state->intern(call);
     // Where the recording has ended nothing of it is written.
-    static_cast<void>(
-        state->declarations().stage(state->collector(), name, meaning_of(is_transfer)));
+    static_cast<void>(state->declarations().stage(state->collector(), name, meaning_of(operation)));
     return names_[call] = name;
   }
 
  private:
-  void begin_anew_after_fork(const std::shared_ptr<RecordingState>& state) {
+  void begin_anew(const std::shared_ptr<RecordingState>& state) {
     if (generation_ == process->generation()) return;
     generation_ = process->generation();
     tracks_.clear();
@@ -235,16 +238,17 @@ class ThreadTracks {
 };
 thread_local ThreadTracks thread_tracks;
 
-void note(const char* call, OpenFile file, Direction direction, bool is_transfer,
-          std::int64_t begin_ns, std::int64_t bytes) {
+void note(const char* call, OpenFile file, Operation operation, std::int64_t begin_ns,
+          std::int64_t bytes) {
   const std::int64_t end_ns = record::span_now_ns();
   const int error = errno;
   {
     const OwnWork own_work;
     if (std::shared_ptr<RecordingState>* const state = process->recording()) {
       record::SpanRecord span;
-      span.track = thread_tracks.of(*state, file, direction);
-      span.name = thread_tracks.name(*state, call, is_transfer);
+      span.track = thread_tracks.of(
+          *state, file, operation == Operation::read ? Direction::read : Direction::write);
+      span.name = thread_tracks.name(*state, call, operation);
       span.device = (*state)->declarations().device_of(span.track);
       span.status = bytes < 0 ? record::SpanStatus::failed : record::SpanStatus::ok;
       span.step = (*state)->step();
@@ -265,6 +269,7 @@ __attribute__((constructor)) void begin_process() {
   ::pthread_atfork([] { process->before_fork(); }, [] { process->after_fork_in_parent(); },
                    [] { process->after_fork_in_child(); });
 }
+
 }  // namespace
 
 bool is_recording() { return process != nullptr && !is_at_own_work(); }
@@ -272,11 +277,12 @@ std::int64_t now_ns() { return record::span_now_ns(); }
 
 void note_transfer(const char* call, OpenFile file, Direction direction, std::int64_t begin_ns,
                    std::int64_t bytes) {
-  note(call, file, direction, true, begin_ns, bytes);
+  note(call, file, direction == Direction::read ? Operation::read : Operation::write, begin_ns,
+       bytes);
 }
 
 void note_flush(const char* call, OpenFile file, std::int64_t begin_ns, int result) {
-  note(call, file, Direction::write, false, begin_ns, result < 0 ? -1 : 0);
+  note(call, file, Operation::flush, begin_ns, result < 0 ? -1 : 0);
 }
 
 void end_recording() {
