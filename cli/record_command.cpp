@@ -259,7 +259,7 @@ Result<int> record(const RecordArguments& arguments) {
 void add_record_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App* command = app.add_subcommand(
-      "record", "Runs any program and records which files it reads and writes, and when");
+      "record", "Runs any program and records what it moves to and from drives, and when");
   command->add_option("-o,--output", arguments->output,
                       "the database to write (default: run.db); a run database there is replaced");
   command->add_option("command", arguments->command, "the program and its arguments, behind --")

@@ -30,12 +30,12 @@ OURS = {
     "sluice, ahead, gradients in memory": {"overlap": "exact", "buffers": 8,
                                            "gradient_tier": "memory"},
     "sluice, compact state (other numbers)": {
-        "overlap": "exact", "buffers": 24, "gradient_tier": "memory", "state_format": "compact"},
+        "overlap": "exact", "buffers": 8, "gradient_tier": "memory", "state_format": "compact"},
     "sluice, compact state (other numbers), a commit in 8 steps": {
-        "overlap": "exact", "buffers": 24, "gradient_tier": "memory", "state_format": "compact",
+        "overlap": "exact", "buffers": 8, "gradient_tier": "memory", "state_format": "compact",
         "commit_every": 8},
     "sluice, compact state with remainders of 8 bits (other numbers), a commit in 8 steps": {
-        "overlap": "exact", "buffers": 24, "gradient_tier": "memory", "state_format": "compact",
+        "overlap": "exact", "buffers": 8, "gradient_tier": "memory", "state_format": "compact",
         "remainder_bits": 8, "commit_every": 8},
     "sluice, a cache": {"gradient_tier": "memory", "state_cache": "900MB", "commit_every": 10},
 }
