@@ -99,12 +99,17 @@ void warn_of_what_hides(const fs::path& program) {
   }
 }
 
+// Of a list with colons.
+void put_in_front(const char* name, const std::string& word) {
+  const char* const before = std::getenv(name);
+  const bool is_empty = before == nullptr || *before == '\0';
+  ::setenv(name, is_empty ? word.c_str() : (word + ":" + before).c_str(), 1);
+}
+
 [[noreturn]] void become(const RecordArguments& arguments, const std::string& library,
                          const fs::path& folder) {
-  const char* const before = std::getenv("LD_PRELOAD");
-  const std::string preloaded =
-      before == nullptr || *before == '\0' ? library : library + ":" + before;
-  ::setenv("LD_PRELOAD", preloaded.c_str(), 1);
+  put_in_front("LD_PRELOAD", library);
+  put_in_front("PYTHONPATH", (fs::path(library).parent_path() / "record_python").string());
   ::setenv("SLUICE_RECORD_FOLDER", fs::absolute(folder).c_str(), 1);
   std::vector<char*> words;
   for (const std::string& word : arguments.command)

@@ -48,6 +48,9 @@ class RecordedRunReader {
                      "), whose step is none of a rank alone; sluice simulate MODEL --platform "
                      "CLUSTER --shard ... has such steps");
     }
+    if (!meta_.contains("model_text") && !meta_.contains("tensors")) {
+      return refused("is another program's record, which names no model and no machine");
+    }
     run_.name = meta_["name"];
     ASSIGN_OR_RETURN(const auto modes, reader_->modes());
     if (!modes.empty()) run_.mode = modes.back().line;

@@ -1,10 +1,11 @@
 #include "profiler/c_api/sluice_record.h"
 
-#include <array>
 #include <limits>
+#include <optional>
+#include <utility>
 
-#include "base/colour.h"
 #include "profiler/c_api/recording_state.h"
+#include "profiler/c_api/stage_meaning.h"
 #include "profiler/record/scoped_span.h"
 
 namespace {
@@ -12,7 +13,6 @@ namespace {
 using sluice::c_api::RecordingState;
 using sluice::record::Level;
 namespace record = sluice::record;
-namespace rundb = sluice::rundb;
 
 static_assert(static_cast<int>(Level::off) == SLUICE_OFF);
 static_assert(static_cast<int>(Level::steps) == SLUICE_STEPS);
@@ -36,45 +36,6 @@ T given(const sluice::Result<Id>& result, T none) {
   if (result.ok()) return static_cast<T>(*result);
   last_error = result.error().message();
   return none;
-}
-
-// Words of docs/rundb_schema.md, by the header's values.
-constexpr std::array<const char*, 2> kKinds = {"kernel", "transfer"};
-constexpr std::array<const char*, 6> kPlaces = {"host",        "compute", "device",
-                                                "accelerator", "peer",    "ranks"};
-constexpr std::array<const char*, 4> kPhases = {"", "forward", "backward", "parameters"};
-constexpr std::array<const char*, 5> kCauses = {"", "compression", "commit", "ranks", "program"};
-
-template <std::size_t kCount>
-bool has(const std::array<const char*, kCount>& words, int32_t value) {
-  return value >= 0 && static_cast<std::size_t>(value) < words.size();
-}
-bool is_meaning(const sluice_stage& stage) {
-  return has(kKinds, stage.kind) && has(kPlaces, stage.place) && has(kPhases, stage.phase) &&
-         has(kCauses, stage.cause);
-}
-
-std::uint32_t colour_of(const sluice_stage& stage) {
-  namespace palette = sluice::palette;
-  constexpr std::array<std::uint32_t, 5> kOfCauses = {0, palette::kCompress, palette::kCommit,
-                                                      palette::kRanks, palette::kProgram};
-  constexpr std::array<std::uint32_t, 6> kOfPlaces = {palette::kHostKernel, palette::kForward,
-                                                      palette::kUpdate,     palette::kHostLink,
-                                                      palette::kHostLink,   palette::kRanks};
-  if (stage.cause != SLUICE_BY_PLACE) return kOfCauses[static_cast<std::size_t>(stage.cause)];
-  if (stage.phase == SLUICE_BACKWARD) return palette::kBackward;
-  if (stage.kind == SLUICE_TRANSFER && stage.place == SLUICE_ON_DEVICE) return palette::kRead;
-  return kOfPlaces[static_cast<std::size_t>(stage.place)];
-}
-
-rundb::StageRow row_of(const sluice_stage& stage) {
-  rundb::StageRow row;
-  row.kind = kKinds[static_cast<std::size_t>(stage.kind)];
-  row.place = kPlaces[static_cast<std::size_t>(stage.place)];
-  row.phase = kPhases[static_cast<std::size_t>(stage.phase)];
-  row.cause = kCauses[static_cast<std::size_t>(stage.cause)];
-  row.colour = sluice::colour_text(colour_of(stage));
-  return row;
 }
 
 }  // namespace
@@ -142,7 +103,8 @@ int32_t sluice_record_version(void) { return SLUICE_RECORD_VERSION; }
 
 sluice_name sluice_record_stage(sluice_recording* recording, const char* name,
                                 sluice_stage meaning) {
-  if (!is_meaning(meaning)) {
+  std::optional<sluice::rundb::StageRow> row = sluice::c_api::stage_row(meaning);
+  if (!row) {
     last_error = fmt::format(
         "sluice_record_stage: {} has a value that means nothing: kind {}, "
         "place {}, phase {}, cause {}",
@@ -151,7 +113,7 @@ sluice_name sluice_record_stage(sluice_recording* recording, const char* name,
   }
   RecordingState& state = *recording->state;
   const record::NameId id = state.intern(or_empty(name));
-  const int done = remember(state.declarations().stage(state.collector(), id, row_of(meaning)));
+  const int done = remember(state.declarations().stage(state.collector(), id, std::move(*row)));
   return done == 0 ? static_cast<sluice_name>(id) : SLUICE_NO_NAME;
 }
 

@@ -12,12 +12,15 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/colour.h"
 #include "base/mutex.h"
 #include "profiler/c_api/recording_state.h"
+#include "profiler/c_api/stage_meaning.h"
 #include "profiler/inject/own_files.h"
 #include "profiler/record/scoped_span.h"
 
@@ -208,6 +211,10 @@ class ThreadTracks {
         direction == Direction::read ? record::LinkDirection::read : record::LinkDirection::write);
     return tracks_[key] = track.ok() ? *track : thread_;
   }
+  record::TrackId of_thread(const std::shared_ptr<RecordingState>& state) {
+    begin_anew(state);
+    return thread_;
+  }
   record::NameId name(const std::shared_ptr<RecordingState>& state, const char* call,
                       Operation operation) {
     begin_anew(state);
@@ -283,6 +290,48 @@ void note_transfer(const char* call, OpenFile file, Direction direction, std::in
 
 void note_flush(const char* call, OpenFile file, std::int64_t begin_ns, int result) {
   note(call, file, Operation::flush, begin_ns, result < 0 ? -1 : 0);
+}
+
+int stage_of(const char* name, int kind, int place, int phase, int cause) {
+  if (!is_recording()) return -1;
+  const OwnWork own_work;
+  std::shared_ptr<RecordingState>* const state = process->recording();
+  const std::optional<rundb::StageRow> row = c_api::stage_row({kind, place, phase, cause});
+  if (state == nullptr || !row) return -1;
+  const record::NameId id = (*state)->intern(name);
+  const Status status = (*state)->declarations().stage((*state)->collector(), id, *row);
+  return status.ok() ? static_cast<int>(id) : -1;
+}
+
+void note_span(int stage, std::int64_t begin_ns, std::int64_t end_ns) {
+  if (!is_recording() || stage < 0) return;
+  const OwnWork own_work;
+  std::shared_ptr<RecordingState>* const state = process->recording();
+  if (state == nullptr) return;
+  record::SpanRecord span;
+  span.track = thread_tracks.of_thread(*state);
+  span.name = record::NameId{static_cast<std::uint32_t>(stage)};
+  span.step = (*state)->step();
+  span.submit_ts = span.ts = begin_ns;
+  span.dur = end_ns - begin_ns;
+  (*state)->push_span(*state, span);
+}
+
+void begin_step(std::int32_t number) {
+  if (!is_recording()) return;
+  const OwnWork own_work;
+  if (std::shared_ptr<RecordingState>* const state = process->recording())
+    (*state)->begin_step(number);
+}
+
+void end_step() {
+  if (!is_recording()) return;
+  const OwnWork own_work;
+  std::shared_ptr<RecordingState>* const state = process->recording();
+  if (state == nullptr) return;
+  record::StepRecord step;
+  step.loss = step.grad_norm = step.loss_scale = step.lr = std::numeric_limits<double>::quiet_NaN();
+  (*state)->end_step(*state, step);
 }
 
 void end_recording() {

@@ -28,6 +28,13 @@ void note_transfer(const char* call, OpenFile file, Direction direction, std::in
 // fsync and its like.
 void note_flush(const char* call, OpenFile file, std::int64_t begin_ns, int result);
 
+// For hooks in the program's language, which come with `sluice record`; meanings and errors are
+// those of sluice_record.h. Without a recording they do nothing.
+int stage_of(const char* name, int kind, int place, int phase, int cause);  // -1: none
+void note_span(int stage, std::int64_t begin_ns, std::int64_t end_ns);
+void begin_step(std::int32_t number);
+void end_step();
+
 // Ahead of an exec. Where that fails and the program goes on, another recording begins.
 void end_recording();
 // Ahead of an exit that calls no handlers.

@@ -11,6 +11,7 @@ import sys
 from sluice_run import (SLUICE, Skip, database, main, require, require_equal, require_words,
                         sluice, test)
 
+VENV = pathlib.Path(os.environ.get("SLUICE_VENV", pathlib.Path.home() / ".cache/sluice/venv"))
 # A Python that no shell script starts.
 PYTHON = pathlib.Path(sys.executable).resolve()
 OPERATIONS = """SELECT string.value, count(*), sum(bytes), sum(span.status) FROM span
@@ -123,6 +124,52 @@ os.execv("/bin/cat", ["cat", {str(file)!r}])
     for wanted in (5, 77, 200_000):
         require(wanted in moved, f"no process read {wanted} bytes: {moved}")
     require_equal(sum(1 for size in moved if size == 200_000), 2, "processes of cat")
+
+
+# Two optimizers, accumulation of two, and an evaluation that changes nothing.
+TRAINING = """
+import os, sys, torch
+file = os.open(sys.argv[1], os.O_RDONLY)
+first, second = torch.nn.Linear(64, 64), torch.nn.Linear(64, 8)
+model = torch.nn.Sequential(first, torch.nn.GELU(), second)
+optimizers = [torch.optim.SGD(first.parameters(), lr=0.1), torch.optim.AdamW(second.parameters())]
+for step in range(6):
+    for _ in range(2):
+        os.pread(file, 256, step)
+        model(torch.ones(4, 64)).square().mean().backward()
+    for optimizer in optimizers:
+        optimizer.step()
+        optimizer.zero_grad()
+print(sum(float(p.double().sum()) for p in model.parameters()))
+"""
+
+
+@test
+def a_program_of_torch_has_steps_with_forward_and_backward(place):
+    python_of_torch = VENV / "bin/python"
+    if not python_of_torch.exists():
+        raise Skip(f"there is no {python_of_torch} (scripts/setup installs torch there)")
+    (place / "data").write_bytes(bytes(1000))
+    (place / "own").mkdir()
+    (place / "own/sitecustomize.py").write_text("print('its own')\n")
+    text = "import torch; torch.manual_seed(1)\n" + TRAINING
+    command = [python_of_torch, "-c", text, place / "data"]
+    environment = os.environ | {"PYTHONPATH": str(place / "own"), "OMP_NUM_THREADS": "1"}
+    alone = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    require_equal(alone.returncode, 0, f"the program alone: {alone.stderr}")
+    code, out, said = recorded(place, command, env=environment)
+    require_equal((code, out), (0, alone.stdout), f"exit code and stdout: {said}")
+    require(out.startswith("its own"), "the program's own sitecustomize has not run")
+    with database(place / "run.db") as db:
+        steps = db.execute("SELECT id FROM step ORDER BY id").fetchall()
+        counts = db.execute(
+            "SELECT value, count(*) FROM span JOIN string ON string.id = name_id WHERE step_id = 3 "
+            "AND value IN ('forward', 'backward', 'optimizer.step') GROUP BY 1").fetchall()
+    require_equal(steps, [(number,) for number in range(6)], "steps")
+    require_equal(dict(counts), {"forward": 2, "backward": 2, "optimizer.step": 2},
+                  "operations of a step")
+    shown = sluice("show", place / "run.db").done().out
+    require_words(shown, ["6 steps", "forward, backward", "another program's record"], "show")
 
 
 @test

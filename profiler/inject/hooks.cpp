@@ -1,0 +1,21 @@
+// What hooks in the program's language call: profiler/inject/python/sitecustomize.py.
+//
+// Thread contract: any thread.
+
+#include <cstdint>
+
+#include "profiler/inject/process_recording.h"
+
+#define SLUICE_FOR_HOOKS extern "C" __attribute__((visibility("default")))
+
+SLUICE_FOR_HOOKS int sluice_inject_stage(const char* name, int kind, int place, int phase,
+                                         int cause) {
+  return sluice::inject::stage_of(name, kind, place, phase, cause);
+}
+SLUICE_FOR_HOOKS void sluice_inject_span(int stage, std::int64_t begin_ns, std::int64_t end_ns) {
+  sluice::inject::note_span(stage, begin_ns, end_ns);
+}
+SLUICE_FOR_HOOKS void sluice_inject_begin_step(std::int32_t number) {
+  sluice::inject::begin_step(number);
+}
+SLUICE_FOR_HOOKS void sluice_inject_end_step() { sluice::inject::end_step(); }
