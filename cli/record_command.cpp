@@ -99,7 +99,7 @@ void warn_of_what_hides(const fs::path& program) {
   }
 }
 
-// Of a list with colons.
+// The variable is a list with colons.
 void put_in_front(const char* name, const std::string& word) {
   const char* const before = std::getenv(name);
   const bool is_empty = before == nullptr || *before == '\0';

@@ -2,6 +2,7 @@
 """sluice record: a program that knows nothing of it is recorded to the byte, with its forks, execs
 and ends, and gives what it gives without."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -124,6 +125,27 @@ os.execv("/bin/cat", ["cat", {str(file)!r}])
     for wanted in (5, 77, 200_000):
         require(wanted in moved, f"no process read {wanted} bytes: {moved}")
     require_equal(sum(1 for size in moved if size == 200_000), 2, "processes of cat")
+
+
+@test
+def what_fio_moves_is_recorded_to_the_byte(place):
+    if shutil.which("fio") is None:
+        raise Skip("there is no fio")
+    (place / "file").write_bytes(bytes(4 << 20))
+    for engine in ("libaio", "psync", "pvsync2"):
+        code, out, said = recorded(place, [
+            "fio", "--name=job", f"--filename={place / 'file'}", "--direct=1", "--rw=randrw",
+            "--bs=16k", f"--ioengine={engine}", "--iodepth=8", "--size=4m", "--thread",
+            "--output-format=json"])
+        if "Invalid argument" in said or "not loadable" in said:
+            raise Skip(f"fio has no {engine} with O_DIRECT here")
+        require_equal(code, 0, f"fio {engine}: {said}")
+        job, = json.loads(out[out.index("{"):])["jobs"]  # behind its notes
+        with database(place / "run.db") as db:
+            moved = {direction: size for link, direction, size in db.execute(LINKS).fetchall()
+                     if "page cache" not in link}
+        require_equal(moved, {"read": job["read"]["io_bytes"], "write": job["write"]["io_bytes"]},
+                      f"bytes with {engine}")
 
 
 # Two optimizers, accumulation of two, and an evaluation that changes nothing.

@@ -1,6 +1,6 @@
-"""What torch does in a program that `sluice record` runs: forward, backward and the optimizer's step,
-and with them the steps of the run. Python imports this by itself before the program; the program's
-own sitecustomize follows. Where there is no torch, nothing is done.
+"""What torch does in a program that `sluice record` runs: forward, backward and the optimizer's
+step, and with them the steps of the run. Python imports this by itself before the program; the
+program's own sitecustomize follows. Where there is no torch, nothing is done.
 
 A step begins with the first forward, and ends with the first forward behind an optimizer's step, so
 that accumulation, several optimizers and an optimizer that is called for each part are one step."""

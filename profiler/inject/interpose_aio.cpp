@@ -1,0 +1,144 @@
+// Linux aio by libaio's functions (DeepSpeed's swapper, fio): an operation is a span from its
+// submission until it is taken from the completed ones.
+//
+// Thread contract: that of the functions.
+
+#include <dlfcn.h>
+#include <linux/aio_abi.h>
+
+#include <cerrno>
+#include <ctime>
+#include <optional>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "profiler/inject/file_table.h"
+#include "profiler/inject/own_files.h"
+#include "profiler/inject/process_recording.h"
+
+#define SLUICE_IN_FRONT_OF_AIO extern "C" __attribute__((visibility("default")))
+
+namespace sluice::inject {
+namespace {
+
+struct UnderWay {
+  OpenFile file;
+  Direction direction = Direction::read;
+  bool is_flush = false;
+  std::int64_t begin_ns = 0;
+};
+
+// None: it moves no bytes of a file that is recorded.
+std::optional<UnderWay> under_way(const iocb& operation, std::int64_t now) {
+  UnderWay made{.file = file_of(static_cast<int>(operation.aio_fildes)), .begin_ns = now};
+  if (made.file.kind != FileKind::buffered && made.file.kind != FileKind::direct)
+    return std::nullopt;
+  switch (operation.aio_lio_opcode) {
+    case IOCB_CMD_PREAD:
+    case IOCB_CMD_PREADV:
+      return made;
+    case IOCB_CMD_PWRITE:
+    case IOCB_CMD_PWRITEV:
+      made.direction = Direction::write;
+      return made;
+    case IOCB_CMD_FSYNC:
+    case IOCB_CMD_FDSYNC:
+      made.is_flush = true;
+      return made;
+    default:
+      return std::nullopt;
+  }
+}
+
+// By the address of what was submitted, which is what completes.
+class Submitted {
+ public:
+  void add(const iocb* operation, const UnderWay& made) {
+    MutexLock lock(mutex_);
+    operations_[operation] = made;
+  }
+  std::optional<UnderWay> take(const iocb* operation) {
+    MutexLock lock(mutex_);
+    const auto found = operations_.find(operation);
+    if (found == operations_.end()) return std::nullopt;
+    const UnderWay made = found->second;
+    operations_.erase(found);
+    return made;
+  }
+
+ private:
+  Mutex mutex_;
+  std::unordered_map<const iocb*, UnderWay> operations_ GUARDED_BY(mutex_);
+};
+
+Submitted& submitted() {
+  static Submitted* const all = new Submitted();  // used until the last instant
+  return *all;
+}
+
+void note_completed(const io_event& event) {
+  const auto* const operation = reinterpret_cast<const iocb*>(event.obj);
+  std::optional<UnderWay> made;
+  {
+    const OwnWork own_work;
+    made = submitted().take(operation);
+  }
+  if (!made) return;
+  if (made->is_flush) {
+    note_flush("aio fsync", made->file, made->begin_ns, static_cast<int>(event.res));
+  } else {
+    const char* const call = made->direction == Direction::read ? "aio read" : "aio write";
+    note_transfer(call, made->file, made->direction, made->begin_ns, event.res);
+  }
+}
+
+template <typename Function, typename... Arguments>
+int taken(Function* function, io_event* events, Arguments... arguments) {
+  const int count = function(arguments...);
+  if (!is_recording()) return count;
+  for (int i = 0; i < count; ++i) note_completed(events[i]);
+  return count;
+}
+
+template <typename Function>
+Function* next_of_aio(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+}  // namespace sluice::inject
+
+using namespace sluice::inject;
+
+// libaio's own errors are negative numbers; without libaio nobody calls these.
+SLUICE_IN_FRONT_OF_AIO int io_submit(void* context, long count, iocb** operations) {
+  static const auto function = next_of_aio<int(void*, long, iocb**)>("io_submit");
+  if (function == nullptr) return -ENOSYS;
+  if (!is_recording()) return function(context, count, operations);
+  // Before they are submitted: another thread may take them at once.
+  const std::int64_t now = now_ns();
+  for (long i = 0; i < count; ++i) {
+    const OwnWork own_work;
+    if (const auto made = under_way(*operations[i], now)) submitted().add(operations[i], *made);
+  }
+  const int done = function(context, count, operations);
+  for (long i = done < 0 ? 0 : done; i < count; ++i) {
+    const OwnWork own_work;
+    static_cast<void>(submitted().take(operations[i]));
+  }
+  return done;
+}
+SLUICE_IN_FRONT_OF_AIO int io_getevents(void* context, long least, long most, io_event* events,
+                                        timespec* timeout) {
+  static const auto function =
+      next_of_aio<int(void*, long, long, io_event*, timespec*)>("io_getevents");
+  if (function == nullptr) return -ENOSYS;
+  return taken(function, events, context, least, most, events, timeout);
+}
+SLUICE_IN_FRONT_OF_AIO int io_pgetevents(void* context, long least, long most, io_event* events,
+                                         timespec* timeout, void* signals) {
+  static const auto function =
+      next_of_aio<int(void*, long, long, io_event*, timespec*, void*)>("io_pgetevents");
+  if (function == nullptr) return -ENOSYS;
+  return taken(function, events, context, least, most, events, timeout, signals);
+}
