@@ -48,7 +48,7 @@ class RecordedRunReader {
                      "), whose step is none of a rank alone; sluice simulate MODEL --platform "
                      "CLUSTER --shard ... has such steps");
     }
-    if (!meta_.contains("model_text") && !meta_.contains("tensors")) {
+    if (!meta_.contains("model")) {
       return refused("is another program's record, which names no model and no machine");
     }
     run_.name = meta_["name"];
