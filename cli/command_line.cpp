@@ -1,5 +1,6 @@
 #include "cli/command_line.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -149,6 +150,22 @@ std::unique_ptr<CLI::App> make_command_line(int& exit_code) {
   return made;
 }
 
+namespace {
+
+// A command line of another program's, behind `--`, comes through as it is: CLI11 would take
+// "[1,2]" for a list.
+std::vector<std::string> with_others_kept(const std::vector<const char*>& arguments) {
+  std::vector<std::string> words;
+  bool is_others = false;
+  for (const std::string word : arguments) {
+    words.push_back(is_others ? kOthersWord + word : word);
+    is_others = is_others || word == "--";
+  }
+  return words;
+}
+
+}  // namespace
+
 int run_command_line(int argc, const char* const* argv) {
   int exit_code = kDone;
   const std::unique_ptr<CLI::App> app = make_command_line(exit_code);
@@ -161,6 +178,8 @@ int run_command_line(int argc, const char* const* argv) {
       arguments.resize(1);
       for (const std::string& word : *now) arguments.push_back(word.c_str());
     }
+    const std::vector<std::string> words = with_others_kept(arguments);
+    std::ranges::transform(words, arguments.begin(), &std::string::c_str);
     try {
       app->parse(static_cast<int>(arguments.size()), arguments.data());
     } catch (const CLI::ParseError& error) {

@@ -8,6 +8,9 @@
 
 namespace sluice::cli {
 
+// What each word behind a `--` has in front of it: such words are another program's.
+inline constexpr char kOthersWord = '\x1f';
+
 void add_train_command(CLI::App& app, int& exit_code);
 void add_live_commands(CLI::App& app, int& exit_code);
 void add_state_command(CLI::App& app, int& exit_code);

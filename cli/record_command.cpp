@@ -240,10 +240,13 @@ void say_what_was_recorded(const RecordArguments& arguments, const fs::path& fol
   say("look: sluice show {0}; sluice-gui {0}", shell_quoted(arguments.output));
 }
 
-Result<int> record(const RecordArguments& arguments) {
-  if (arguments.command.empty())
-    return make_error(ErrorCode::config,
-                      "which command? sluice record -o run.db -- python train.py");
+Result<int> record(RecordArguments arguments) {
+  for (std::string& word : arguments.command) {
+    if (!word.starts_with(kOthersWord))
+      return make_error(ErrorCode::config, "put -- in front of the command: sluice record -- {}",
+                        word);
+    word.erase(0, 1);
+  }
   const std::string library = path_of_library("libsluice_inject.so");
   if (!fs::exists(library))
     return make_error(ErrorCode::config, "{}: is not there; build the target sluice_inject",

@@ -289,9 +289,10 @@ void DevicesView::draw_links(const std::function<bool(const analyze::LinkLoad&)>
     const char* way = load.is_between_ranks ? "" : is_read ? " up" : " down";
     draw_load((name + way).c_str(), load.share, colour_of(analyze::Cause::host_link));
     const std::string clock = pieces_.facts().info.clock_note();
-    ImGui::SetItemTooltip("%s of %s %s%s", rate_text(load.bytes_per_s).c_str(),
-                          rate_text(load.bytes_per_s_max).c_str(), words::kWhenActive,
-                          clock.empty() ? "" : (" (" + clock + ")").c_str());
+    const std::string limit =
+        load.bytes_per_s_max > 0 ? " of " + rate_text(load.bytes_per_s_max) : std::string();
+    ImGui::SetItemTooltip("%s%s %s%s", rate_text(load.bytes_per_s).c_str(), limit.c_str(),
+                          words::kWhenActive, clock.empty() ? "" : (" (" + clock + ")").c_str());
   }
 }
 

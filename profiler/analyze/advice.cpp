@@ -45,9 +45,11 @@ bool is_wait_for_activations(Cause cause) {
 
 // "csd0.drive reads at 1.06 GB/s of 2.77 GB/s when active (24 % of the step)".
 std::string link_words(const LinkLoad& load, TimeNs step_dur) {
-  return fmt::format("{} {}s at {} of {} {} ({} of the step)", load.name,
-                     direction_word(load.direction), format_rate(load.bytes_per_s, "B/s"),
-                     format_rate(load.bytes_per_s_max, "B/s"), words::kWhenActive,
+  const std::string limit =
+      load.bytes_per_s_max > 0 ? " of " + format_rate(load.bytes_per_s_max, "B/s") : "";
+  return fmt::format("{} {}s at {}{} {} ({} of the step)", load.name,
+                     direction_word(load.direction), format_rate(load.bytes_per_s, "B/s"), limit,
+                     words::kWhenActive,
                      percent(static_cast<double>(load.busy_ns) / static_cast<double>(step_dur)));
 }
 

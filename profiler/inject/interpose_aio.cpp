@@ -3,8 +3,10 @@
 //
 // Thread contract: that of the functions.
 
-#include <dlfcn.h>
 #include <linux/aio_abi.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <ctime>
@@ -92,17 +94,21 @@ void note_completed(const io_event& event) {
   }
 }
 
-template <typename Function, typename... Arguments>
-int taken(Function* function, io_event* events, Arguments... arguments) {
-  const int count = function(arguments...);
+// As libaio does it: the system's call, whose error is the result's negative.
+template <typename... Arguments>
+int asked(long call, Arguments... arguments) {
+  const int before = errno;
+  const long result = ::syscall(call, arguments...);
+  if (result >= 0) return static_cast<int>(result);
+  const int error = errno;
+  errno = before;
+  return -error;
+}
+
+int taken(int count, const io_event* events) {
   if (!is_recording()) return count;
   for (int i = 0; i < count; ++i) note_completed(events[i]);
   return count;
-}
-
-template <typename Function>
-Function* next_of_aio(const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
 }  // namespace
@@ -110,18 +116,17 @@ Function* next_of_aio(const char* name) {
 
 using namespace sluice::inject;
 
-// libaio's own errors are negative numbers; without libaio nobody calls these.
+// libaio may lie where only the library that needs it sees it, so that its functions are not to be
+// found from here.
 SLUICE_IN_FRONT_OF_AIO int io_submit(void* context, long count, iocb** operations) {
-  static const auto function = next_of_aio<int(void*, long, iocb**)>("io_submit");
-  if (function == nullptr) return -ENOSYS;
-  if (!is_recording()) return function(context, count, operations);
+  if (!is_recording()) return asked(SYS_io_submit, context, count, operations);
   // Before they are submitted: another thread may take them at once.
   const std::int64_t now = now_ns();
   for (long i = 0; i < count; ++i) {
     const OwnWork own_work;
     if (const auto made = under_way(*operations[i], now)) submitted().add(operations[i], *made);
   }
-  const int done = function(context, count, operations);
+  const int done = asked(SYS_io_submit, context, count, operations);
   for (long i = done < 0 ? 0 : done; i < count; ++i) {
     const OwnWork own_work;
     static_cast<void>(submitted().take(operations[i]));
@@ -130,15 +135,13 @@ SLUICE_IN_FRONT_OF_AIO int io_submit(void* context, long count, iocb** operation
 }
 SLUICE_IN_FRONT_OF_AIO int io_getevents(void* context, long least, long most, io_event* events,
                                         timespec* timeout) {
-  static const auto function =
-      next_of_aio<int(void*, long, long, io_event*, timespec*)>("io_getevents");
-  if (function == nullptr) return -ENOSYS;
-  return taken(function, events, context, least, most, events, timeout);
+  return taken(asked(SYS_io_getevents, context, least, most, events, timeout), events);
 }
 SLUICE_IN_FRONT_OF_AIO int io_pgetevents(void* context, long least, long most, io_event* events,
-                                         timespec* timeout, void* signals) {
-  static const auto function =
-      next_of_aio<int(void*, long, long, io_event*, timespec*, void*)>("io_pgetevents");
-  if (function == nullptr) return -ENOSYS;
-  return taken(function, events, context, least, most, events, timeout, signals);
+                                         timespec* timeout, sigset_t* signals) {
+  struct {
+    sigset_t* signals;
+    unsigned long size_bytes;
+  } mask = {signals, _NSIG / 8};
+  return taken(asked(SYS_io_pgetevents, context, least, most, events, timeout, &mask), events);
 }

@@ -59,10 +59,11 @@ std::string command_line() {
   if (file >= 0) ::syscall(SYS_close, file);
   for (long i = 0; i < size; ++i) {
     const char c = text[static_cast<std::size_t>(i)];
-    line += c == '\0' ? ' ' : c;
+    line += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
   while (line.ends_with(' ')) line.pop_back();
-  return line;
+  constexpr std::size_t kLongest = 120;
+  return line.size() <= kLongest ? line : line.substr(0, kLongest) + " ...";
 }
 
 // Signals are the program's: none is to arrive on the collector's thread.

@@ -213,6 +213,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @test
+def a_commands_words_are_its_own(place):
+    words = ["-o", "--output", "[1,2]", "a b", "", "--", "%s", "\\n", "--help"]
+    code, out, _ = recorded(place, [*python("import sys; print(sys.argv[1:])"), *words])
+    require_equal((code, out), (0, f"{words}\n"), "words")
+    sluice("record", "true", cwd=place.path).refused(2, ["record -- true"])
+
+
+@test
 def what_cannot_be_recorded_is_said(place):
     code, _, said = recorded(place, ["/nonexistent/program"])
     require_equal(code, 127, "exit code")
