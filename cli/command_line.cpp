@@ -152,15 +152,21 @@ std::unique_ptr<CLI::App> make_command_line(int& exit_code) {
 
 namespace {
 
-// A command line of another program's, behind `--`, comes through as it is: CLI11 would take
-// "[1,2]" for a list.
-std::vector<std::string> with_others_kept(const std::vector<const char*>& arguments) {
-  std::vector<std::string> words;
-  bool is_others = false;
-  for (const std::string word : arguments) {
-    words.push_back(is_others ? kOthersWord + word : word);
-    is_others = is_others || word == "--";
-  }
+bool is_command(CLI::App& app, const std::string& word) {
+  const std::vector<CLI::App*> commands = app.get_subcommands(nullptr);
+  return std::ranges::any_of(commands, [&](CLI::App* of) { return of->get_name() == word; });
+}
+
+// What `record` runs, behind `--`, comes through as it is: CLI11 would take "[1,2]" for a list.
+std::vector<std::string> with_others_kept(CLI::App& app,
+                                          const std::vector<const char*>& arguments) {
+  std::vector<std::string> words(arguments.begin(), arguments.end());
+  const auto command =
+      std::ranges::find_if(words, [&](const std::string& word) { return is_command(app, word); });
+  if (command == words.end() || *command != "record") return words;
+  const auto mark = std::find(command, words.end(), "--");
+  if (mark == words.end()) return words;
+  for (auto word = mark + 1; word != words.end(); ++word) word->insert(0, 1, kOthersWord);
   return words;
 }
 
@@ -178,7 +184,7 @@ int run_command_line(int argc, const char* const* argv) {
       arguments.resize(1);
       for (const std::string& word : *now) arguments.push_back(word.c_str());
     }
-    const std::vector<std::string> words = with_others_kept(arguments);
+    const std::vector<std::string> words = with_others_kept(*app, arguments);
     std::ranges::transform(words, arguments.begin(), &std::string::c_str);
     try {
       app->parse(static_cast<int>(arguments.size()), arguments.data());

@@ -8,7 +8,7 @@
 
 namespace sluice::cli {
 
-// What each word behind a `--` has in front of it: such words are another program's.
+// What each word that `record` runs, behind `--`, has in front of it.
 inline constexpr char kOthersWord = '\x1f';
 
 void add_train_command(CLI::App& app, int& exit_code);

@@ -274,8 +274,8 @@ void add_record_command(CLI::App& app, int& exit_code) {
       ->required();
   command->footer(
       "The exit code is the command's. Its other processes are in OUTPUT.processes. What is seen:\n"
-      "read, write, fsync and their kin of the C library. docs/recording.md: \"A program as it\n"
-      "is\".\n"
+      "read, write, fsync, Linux aio and their kin; with torch forward, backward and steps.\n"
+      "docs/recording.md: \"A program as it is\".\n"
       "Examples:\n"
       "  sluice record -- dd if=/dev/zero of=file bs=1M count=100 oflag=direct\n"
       "  sluice record -o load.db -- python train.py --epochs 1");

@@ -21,6 +21,10 @@ struct OpenFile {
   std::uint16_t device = 0;  // of device_name()
 };
 
+constexpr bool is_recorded(OpenFile file) {
+  return file.kind == FileKind::buffered || file.kind == FileKind::direct;
+}
+
 OpenFile file_of(int fd);
 // After a close, or where another file takes the number.
 void forget(int fd);

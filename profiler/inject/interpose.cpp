@@ -28,10 +28,6 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-bool is_recorded(OpenFile file) {
-  return file.kind == FileKind::buffered || file.kind == FileKind::direct;
-}
-
 template <typename Function, typename... Arguments>
 ssize_t transfer(Function* function, const char* call, Direction direction, int fd,
                  Arguments... arguments) {

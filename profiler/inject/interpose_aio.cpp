@@ -33,8 +33,7 @@ struct UnderWay {
 // None: it moves no bytes of a file that is recorded.
 std::optional<UnderWay> under_way(const iocb& operation, std::int64_t now) {
   UnderWay made{.file = file_of(static_cast<int>(operation.aio_fildes)), .begin_ns = now};
-  if (made.file.kind != FileKind::buffered && made.file.kind != FileKind::direct)
-    return std::nullopt;
+  if (!is_recorded(made.file)) return std::nullopt;
   switch (operation.aio_lio_opcode) {
     case IOCB_CMD_PREAD:
     case IOCB_CMD_PREADV:

@@ -82,15 +82,13 @@ class WithoutSignals {
 
 enum class Operation : std::uint8_t { read, write, flush };
 
-// For table `stage`.
 rundb::StageRow meaning_of(Operation operation) {
-  rundb::StageRow row;
-  row.kind = operation == Operation::flush ? "kernel" : "transfer";
-  row.place = "device";
-  if (operation == Operation::flush) row.cause = "commit";
-  row.colour = colour_text(operation == Operation::flush  ? palette::kCommit
-                           : operation == Operation::read ? palette::kRead
-                                                          : palette::kWrite);
+  const bool is_flush = operation == Operation::flush;
+  rundb::StageRow row =
+      c_api::stage_row({is_flush ? SLUICE_KERNEL : SLUICE_TRANSFER, SLUICE_ON_DEVICE,
+                        SLUICE_NO_PHASE, is_flush ? SLUICE_COMMIT : SLUICE_BY_PLACE})
+          .value();
+  if (operation == Operation::write) row.colour = colour_text(palette::kWrite);
   return row;
 }
 
@@ -98,7 +96,7 @@ class Process;
 Process* process = nullptr;  // null: not to be recorded
 void end_process();
 
-// This process. What it does is leaked: threads record until the last instant.
+// This process. What it makes is leaked: threads record until the last instant.
 class Process {
  public:
   explicit Process(std::string folder) : folder_(std::move(folder)) {}

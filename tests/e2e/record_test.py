@@ -219,6 +219,8 @@ def a_commands_words_are_its_own(place):
     code, out, _ = recorded(place, [*python("import sys; print(sys.argv[1:])"), *words])
     require_equal((code, out), (0, f"{words}\n"), "words")
     sluice("record", "true", cwd=place.path).refused(2, ["record -- true"])
+    # Behind the mark of another command stand its own words.
+    sluice("show", "--", place / "run.db").done()
 
 
 @test

@@ -31,7 +31,7 @@ OTHER_MEANINGS = {
     "broadcast": (r"core/platform/cluster\.cpp", r"core/collective/call\.cpp"),
     # A cause of a verdict, and what ranks do together.
     "commit": (r"profiler/analyze/cause\.cpp", r"core/train/ranks\.cpp",
-               r"profiler/c_api/stage_meaning\.cpp", r"profiler/inject/process_recording\.cpp"),
+               r"profiler/c_api/stage_meaning\.cpp"),
 }
 
 
