@@ -1,6 +1,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
+#include "cli/record_rules.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 #include "storage/rundb/writer.h"
@@ -27,6 +29,8 @@ namespace fs = std::filesystem;
 
 struct RecordArguments {
   std::string output = "run.db";
+  std::string step_marker;
+  std::vector<std::string> rules;  // files
   std::vector<std::string> command;
 };
 
@@ -37,11 +41,15 @@ void say(fmt::format_string<Values...> text, Values&&... values) {
   std::fprintf(stderr, "sluice record: %s\n", escaped_for_terminal(line).c_str());
 }
 
+// Beside the databases; the processes are told by SLUICE_RECORD_RULES.
+constexpr const char* kRulesFile = "rules";
+
 fs::path folder_of(const std::string& output) { return output + ".processes"; }
 
 // 1234.db, 1234.2.db and what SQLite puts beside them: nobody else's files are touched.
 bool is_of_a_process(const fs::path& file) {
   static const std::regex name(R"(\d+(\.\d+)?\.db(-wal|-shm|-writer)?)");
+  if (file.filename() == kRulesFile) return true;
   return std::regex_match(file.filename().string(), name);
 }
 
@@ -54,6 +62,26 @@ Status make_folder(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (is_of_a_process(entry.path())) fs::remove(entry.path(), error);
   }
+  return ok_status();
+}
+
+// What names mean, for the processes. Rules of the person come first, and so hold.
+Result<std::string> rules_of(const RecordArguments& arguments, const std::string& library) {
+  std::vector<std::string> files = arguments.rules;
+  files.push_back((fs::path(library).parent_path() / "record_rules.toml").string());
+  ASSIGN_OR_RETURN(const std::string lines, rule_lines(files));
+  if (arguments.step_marker.empty()) return lines;
+  ASSIGN_OR_RETURN(const std::string step, step_line(arguments.step_marker));
+  return lines + step;
+}
+
+Status write_rules(const std::string& lines, const fs::path& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "wb");
+  const bool is_written =
+      file != nullptr && std::fwrite(lines.data(), 1, lines.size(), file) == lines.size();
+  if (file == nullptr || std::fclose(file) != 0 || !is_written)
+    return make_error(ErrorCode::io, "{}: cannot write it: {}", path.string(),
+                      std::strerror(errno));
   return ok_status();
 }
 
@@ -111,6 +139,9 @@ void put_in_front(const char* name, const std::string& word) {
   put_in_front("LD_PRELOAD", library);
   put_in_front("PYTHONPATH", (fs::path(library).parent_path() / "record_python").string());
   ::setenv("SLUICE_RECORD_FOLDER", fs::absolute(folder).c_str(), 1);
+  ::setenv("SLUICE_RECORD_RULES", (fs::absolute(folder) / kRulesFile).c_str(), 1);
+  // Another tool that is to have the ranges keeps them.
+  ::setenv("NVTX_INJECTION64_PATH", fs::absolute(library).c_str(), 0);
   std::vector<char*> words;
   for (const std::string& word : arguments.command)
     words.push_back(const_cast<char*>(word.c_str()));
@@ -126,13 +157,28 @@ volatile sig_atomic_t child_id = 0;
 // Ctrl-C reaches the command by itself, which decides what comes of it. The rest is handed on.
 void hand_on(int signal) { ::kill(child_id, signal); }
 
-// The command's exit code, or 128 and the signal that ended it, as a shell says it.
-int run_command(const RecordArguments& arguments, const std::string& library,
-                const fs::path& folder) {
+// How a command ended, and what the system says that it moved.
+struct Ended {
+  int code = 0;  // or 128 and the signal that ended it, as a shell says it
+  // From and to drives, with what it waited for: mapped files too, and what was read ahead; not
+  // what the page cache had, or has still to write.
+  std::int64_t read_from_drives = 0;
+  std::int64_t written_to_drives = 0;
+};
+
+Ended ended_with(int status, const rusage& used) {
+  constexpr std::int64_t kBlock = 512;  // getrusage(2)
+  return {.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
+          .read_from_drives = used.ru_inblock * kBlock,
+          .written_to_drives = used.ru_oublock * kBlock};
+}
+
+Ended run_command(const RecordArguments& arguments, const std::string& library,
+                  const fs::path& folder) {
   const pid_t child = ::fork();
   if (child < 0) {
     say("cannot start a process: {}", std::strerror(errno));
-    return kFailed;
+    return {.code = kFailed};
   }
   if (child == 0) become(arguments, library, folder);
   child_id = child;
@@ -140,9 +186,10 @@ int run_command(const RecordArguments& arguments, const std::string& library,
   ::signal(SIGQUIT, SIG_IGN);
   for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::signal(signal, hand_on);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  rusage used{};
+  while (::wait4(child, &status, 0, &used) < 0 && errno == EINTR) {
   }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return ended_with(status, used);
 }
 
 // What one process left.
@@ -181,6 +228,7 @@ Result<Recorded> recorded_in(const fs::path& file) {
 std::vector<Recorded> all_recorded(const fs::path& folder) {
   std::vector<fs::path> databases;
   std::error_code error;
+  fs::remove(folder / kRulesFile, error);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".db-writer") fs::remove(entry.path(), error);
     if (entry.path().extension() == ".db") databases.push_back(entry.path());
@@ -212,7 +260,8 @@ void move_database(const fs::path& from, const fs::path& to) {
   }
 }
 
-void say_what_was_recorded(const RecordArguments& arguments, const fs::path& folder) {
+void say_what_was_recorded(const RecordArguments& arguments, const fs::path& folder,
+                           const Ended& ended) {
   const std::vector<Recorded> all = all_recorded(folder);
   if (all.empty()) {
     std::error_code error;
@@ -237,6 +286,10 @@ void say_what_was_recorded(const RecordArguments& arguments, const fs::path& fol
     say("{} more {} in {}", all.size() - 1, all.size() == 2 ? "process is" : "processes are",
         folder.string());
   }
+  say("by the system's count {} came from drives and {} went to them (with mapped files and "
+      "reading "
+      "ahead; what the page cache had came from none)",
+      format_bytes(ended.read_from_drives), format_bytes(ended.written_to_drives));
   say("look: sluice show {0}; sluice-gui {0}", shell_quoted(arguments.output));
 }
 
@@ -251,15 +304,17 @@ Result<int> record(RecordArguments arguments) {
   if (!fs::exists(library))
     return make_error(ErrorCode::config, "{}: is not there; build the target sluice_inject",
                       library);
+  ASSIGN_OR_RETURN(const std::string rules, rules_of(arguments, library));
   RETURN_IF_ERROR(rundb::Writer::check_path(arguments.output));
   const fs::path folder = folder_of(arguments.output);
   RETURN_IF_ERROR(make_folder(folder));
+  RETURN_IF_ERROR(write_rules(rules, folder / kRulesFile));
   remove_database(arguments.output);
   const fs::path program = program_of(arguments.command.front());
   if (!program.empty()) warn_of_what_hides(program);
-  const int code = run_command(arguments, library, folder);
-  say_what_was_recorded(arguments, folder);
-  return code;
+  const Ended ended = run_command(arguments, library, folder);
+  say_what_was_recorded(arguments, folder, ended);
+  return ended.code;
 }
 
 }  // namespace
@@ -270,15 +325,22 @@ void add_record_command(CLI::App& app, int& exit_code) {
       "record", "Runs any program and records what it moves to and from drives, and when");
   command->add_option("-o,--output", arguments->output,
                       "the database to write (default: run.db); a run database there is replaced");
+  command->add_option("--step-marker", arguments->step_marker,
+                      "each range of this name is a step: of NVTX, or of sluice.span()");
+  command->add_option("--rules", arguments->rules,
+                      "what names of ranges and files mean, before lib/record_rules.toml");
   command->add_option("command", arguments->command, "the program and its arguments, behind --")
       ->required();
   command->footer(
       "The exit code is the command's. Its other processes are in OUTPUT.processes. What is seen:\n"
-      "read, write, fsync, Linux aio and their kin; with torch forward, backward and steps.\n"
+      "read, write, fsync, Linux aio and their kin; ranges of NVTX and of sluice.span(); with "
+      "torch\n"
+      "forward, backward and steps.\n"
       "docs/recording.md: \"A program as it is\".\n"
       "Examples:\n"
       "  sluice record -- dd if=/dev/zero of=file bs=1M count=100 oflag=direct\n"
-      "  sluice record -o load.db -- python train.py --epochs 1");
+      "  sluice record -o load.db -- python train.py --epochs 1\n"
+      "  sluice record --step-marker train_step -- torchrun --nproc-per-node 4 train.py");
   command->callback([arguments, &exit_code] {
     const Result<int> code = record(*arguments);
     exit_code = code.ok() ? *code : report_error(code.error());

@@ -1,5 +1,6 @@
 #include "profiler/c_api/stage_meaning.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -22,6 +23,18 @@ bool has(const std::array<const char*, kCount>& words, int32_t value) {
 bool is_meaning(const sluice_stage& stage) {
   return has(kKinds, stage.kind) && has(kPlaces, stage.place) && has(kPhases, stage.phase) &&
          has(kCauses, stage.cause);
+}
+
+// -1: none of them.
+template <std::size_t kCount>
+int32_t value_of(const std::array<const char*, kCount>& words, std::string_view word) {
+  const auto found = std::ranges::find(words, word);
+  return found == words.end() ? -1 : static_cast<int32_t>(found - words.begin());
+}
+
+template <std::size_t kCount>
+std::vector<std::string> list_of(const std::array<const char*, kCount>& words) {
+  return {words.begin(), words.end()};
 }
 
 std::uint32_t colour_of(const sluice_stage& stage) {
@@ -47,6 +60,16 @@ std::optional<rundb::StageRow> stage_row(const sluice_stage& stage) {
   row.cause = kCauses[static_cast<std::size_t>(stage.cause)];
   row.colour = colour_text(colour_of(stage));
   return row;
+}
+
+std::optional<sluice_stage> stage_of(const StageWords& words) {
+  const sluice_stage stage = {value_of(kKinds, words.kind), value_of(kPlaces, words.place),
+                              value_of(kPhases, words.phase), value_of(kCauses, words.cause)};
+  return is_meaning(stage) ? std::optional(stage) : std::nullopt;
+}
+
+StageWordLists stage_words() {
+  return {list_of(kKinds), list_of(kPlaces), list_of(kPhases), list_of(kCauses)};
 }
 
 }  // namespace sluice::c_api

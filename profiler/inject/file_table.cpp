@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kKeptMax = 1 << 16;  // descriptors above are asked about each time
 
-// kind << 16 | device.
+// kind << 24 | rule << 16 | device.
 std::array<std::atomic<std::uint32_t>, kKeptMax> kept{};
 
 class Devices {
@@ -61,32 +61,44 @@ class Devices {
   std::vector<std::string> names_ GUARDED_BY(mutex_);
 };
 
+Rules::FileRule rule_of(int fd) {
+  if (!rules().has_files()) return 0;
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  std::array<char, 4096> path;
+  const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
+  return size <= 0 ? Rules::FileRule{0}
+                   : rules().rule_of_file({path.data(), static_cast<std::size_t>(size)});
+}
+
 OpenFile asked(int fd) {
   struct stat found{};
   if (::fstat(fd, &found) != 0) return {};
   const bool is_drive = S_ISBLK(found.st_mode);
-  if (!is_drive && !S_ISREG(found.st_mode)) return {FileKind::none, 0};
+  if (!is_drive && !S_ISREG(found.st_mode)) return {.kind = FileKind::none};
   struct statfs system{};
-  if (!is_drive && ::fstatfs(fd, &system) != 0) return {FileKind::none, 0};
+  if (!is_drive && ::fstatfs(fd, &system) != 0) return {.kind = FileKind::none};
   // /proc, /sys and their like: files that are no bytes of anything.
   constexpr std::array<std::uint32_t, 4> kNoFiles = {0x9fa0, 0x62656572, 0x63677270, 0x27e0eb};
   if (std::ranges::count(kNoFiles, static_cast<std::uint32_t>(system.f_type)) > 0)
-    return {FileKind::none, 0};
+    return {.kind = FileKind::none};
   const int flags = ::fcntl(fd, F_GETFL);
   return {(flags & O_DIRECT) != 0 ? FileKind::direct : FileKind::buffered,
-          Devices::all().number_of(is_drive ? found.st_rdev : found.st_dev, system)};
+          Devices::all().number_of(is_drive ? found.st_rdev : found.st_dev, system), rule_of(fd)};
 }
 
 }  // namespace
 
 OpenFile file_of(int fd) {
-  if (fd < 0) return {FileKind::none, 0};
+  if (fd < 0) return {.kind = FileKind::none};
   if (fd >= kKeptMax) return asked(fd);
   std::atomic<std::uint32_t>& slot = kept[static_cast<std::size_t>(fd)];
   if (const std::uint32_t known = slot.load(std::memory_order_relaxed); known != 0)
-    return {static_cast<FileKind>(known >> 16), static_cast<std::uint16_t>(known & 0xffffu)};
+    return {static_cast<FileKind>(known >> 24), static_cast<std::uint16_t>(known & 0xffffu),
+            static_cast<Rules::FileRule>(known >> 16 & 0xffu)};
   const OpenFile file = asked(fd);
-  slot.store(static_cast<std::uint32_t>(file.kind) << 16 | file.device, std::memory_order_relaxed);
+  slot.store(static_cast<std::uint32_t>(file.kind) << 24 |
+                 static_cast<std::uint32_t>(file.rule) << 16 | file.device,
+             std::memory_order_relaxed);
   return file;
 }
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "profiler/inject/rules.h"
+
 namespace sluice::inject {
 
 enum class FileKind : std::uint8_t {
@@ -19,6 +21,7 @@ enum class FileKind : std::uint8_t {
 struct OpenFile {
   FileKind kind = FileKind::unknown;
   std::uint16_t device = 0;  // of device_name()
+  Rules::FileRule rule = 0;  // that says what is in it
 };
 
 constexpr bool is_recorded(OpenFile file) {

@@ -1,4 +1,5 @@
-// What hooks in the program's language call: profiler/inject/python/sitecustomize.py.
+// What hooks in the program's language call: profiler/inject/python/sitecustomize.py, and
+// sluice.span() of the Python package.
 //
 // Thread contract: any thread.
 
@@ -19,3 +20,9 @@ SLUICE_FOR_HOOKS void sluice_inject_begin_step(std::int32_t number) {
   sluice::inject::begin_step(number);
 }
 SLUICE_FOR_HOOKS void sluice_inject_end_step() { sluice::inject::end_step(); }
+SLUICE_FOR_HOOKS std::int64_t sluice_inject_range_begins(const char* name) {
+  return sluice::inject::range_begins(name);
+}
+SLUICE_FOR_HOOKS void sluice_inject_range_ends(const char* name, std::int64_t begin_ns) {
+  sluice::inject::range_ends(name, begin_ns);
+}

@@ -141,6 +141,43 @@ SLUICE_IN_FRONT int fdatasync(int fd) {
   return flush(function, "fdatasync", fd);
 }
 
+// The C library's own reads within are not to be seen. What fits its buffer may move nothing, and
+// is not noted.
+namespace {
+constexpr std::size_t kStreamBuffer = BUFSIZ / 2;  // glibc's is a block of the file: 4096 bytes
+
+template <typename Function>
+size_t streamed(const char* call, Direction direction, size_t size, size_t count, FILE* stream,
+                Function function) {
+  if (!is_recording() || size * count < kStreamBuffer || stream == nullptr) return function();
+  const OpenFile file = file_of(::fileno(stream));
+  if (!is_recorded(file)) return function();
+  const std::int64_t begin_ns = now_ns();
+  const size_t moved = function();
+  const bool has_failed = moved == 0 && std::ferror(stream) != 0;
+  note_transfer(call, file, direction, begin_ns,
+                has_failed ? -1 : static_cast<std::int64_t>(moved * size));
+  return moved;
+}
+}  // namespace
+
+#define SLUICE_STREAM(NAME, DIRECTION, BYTES)                                         \
+  SLUICE_IN_FRONT size_t NAME(BYTES bytes, size_t size, size_t count, FILE* stream) { \
+    static const auto function = next<size_t(BYTES, size_t, size_t, FILE*)>(#NAME);   \
+    return streamed(#NAME, Direction::DIRECTION, size, count, stream,                 \
+                    [&] { return function(bytes, size, count, stream); });            \
+  }
+SLUICE_STREAM(fread, read, void*)
+SLUICE_STREAM(fread_unlocked, read, void*)
+SLUICE_STREAM(fwrite, write, const void*)
+SLUICE_STREAM(fwrite_unlocked, write, const void*)
+// What _FORTIFY_SOURCE makes of them.
+SLUICE_IN_FRONT size_t __fread_chk(void* to, size_t room, size_t size, size_t count, FILE* stream) {
+  static const auto function = next<size_t(void*, size_t, size_t, size_t, FILE*)>("__fread_chk");
+  return streamed("fread", Direction::read, size, count, stream,
+                  [&] { return function(to, room, size, count, stream); });
+}
+
 // Opening and closing -----------------------------------------------------------------------------
 
 #define SLUICE_OPEN(NAME)                                                 \

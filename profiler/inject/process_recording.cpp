@@ -82,11 +82,12 @@ class WithoutSignals {
 
 enum class Operation : std::uint8_t { read, write, flush };
 
-rundb::StageRow meaning_of(Operation operation) {
+rundb::StageRow meaning_of(Operation operation, const Rules::File* file) {
   const bool is_flush = operation == Operation::flush;
+  const std::int32_t of_the_file = file == nullptr ? SLUICE_BY_PLACE : file->cause;
   rundb::StageRow row =
       c_api::stage_row({is_flush ? SLUICE_KERNEL : SLUICE_TRANSFER, SLUICE_ON_DEVICE,
-                        SLUICE_NO_PHASE, is_flush ? SLUICE_COMMIT : SLUICE_BY_PLACE})
+                        SLUICE_NO_PHASE, is_flush ? SLUICE_COMMIT : of_the_file})
           .value();
   if (operation == Operation::write) row.colour = colour_text(palette::kWrite);
   return row;
@@ -214,15 +215,41 @@ class ThreadTracks {
     begin_anew(state);
     return thread_;
   }
-  record::NameId name(const std::shared_ptr<RecordingState>& state, const char* call,
+  record::NameId name(const std::shared_ptr<RecordingState>& state, const char* call, OpenFile file,
                       Operation operation) {
     begin_anew(state);
-    const auto known = names_.find(call);
+    const auto known = names_.find({call, file.rule});
     if (known != names_.end()) return known->second;
-    const record::NameId name = state->intern(call);
+    const Rules::File* const rule = rules().file(file.rule);
+    const record::NameId name =
+        state->intern(rule == nullptr ? call : fmt::format("{}: {}", rule->name, call));
     // Where the recording has ended nothing of it is written.
-    static_cast<void>(state->declarations().stage(state->collector(), name, meaning_of(operation)));
-    return names_[call] = name;
+    static_cast<void>(
+        state->declarations().stage(state->collector(), name, meaning_of(operation, rule)));
+    return names_[{call, file.rule}] = name;
+  }
+
+  struct Range {
+    record::NameId name{};
+    record::TrackId track = record::kNoTrack;
+  };
+  // One that no rule names is on a track that is beside the schedule.
+  Range range(const std::shared_ptr<RecordingState>& state, const std::string& text) {
+    begin_anew(state);
+    const auto known = ranges_.find(text);
+    if (known != ranges_.end()) return known->second;
+    Range range{.name = state->intern(text), .track = thread_};
+    const std::optional<sluice_stage> meaning = rules().meaning_of_range(text);
+    if (meaning) {
+      static_cast<void>(state->declarations().stage(state->collector(), range.name,
+                                                    c_api::stage_row(*meaning).value()));
+    } else {
+      range.track = state->add_track(thread_, "module", thread_name_ + " ranges");
+    }
+    // Names that a program makes anew each time would fill the memory.
+    constexpr std::size_t kRangesMax = 1 << 12;
+    if (ranges_.size() >= kRangesMax) ranges_.clear();
+    return ranges_[text] = range;
   }
 
  private:
@@ -231,16 +258,19 @@ class ThreadTracks {
     generation_ = process->generation();
     tracks_.clear();
     names_.clear();
+    ranges_.clear();
     std::array<char, 16> name{};
     ::pthread_getname_np(::pthread_self(), name.data(), name.size());
-    thread_ =
-        state->add_track(record::kNoTrack, "thread", fmt::format("{} {}", name.data(), ::gettid()));
+    thread_name_ = fmt::format("{} {}", name.data(), ::gettid());
+    thread_ = state->add_track(record::kNoTrack, "thread", thread_name_);
   }
 
   std::uint32_t generation_ = ~std::uint32_t{0};
   record::TrackId thread_ = record::kNoTrack;
   std::map<std::uint32_t, record::TrackId> tracks_;
-  std::map<const char*, record::NameId> names_;
+  std::string thread_name_;
+  std::map<std::pair<const char*, Rules::FileRule>, record::NameId> names_;
+  std::map<std::string, Range> ranges_;
 };
 thread_local ThreadTracks thread_tracks;
 
@@ -254,7 +284,7 @@ void note(const char* call, OpenFile file, Operation operation, std::int64_t beg
       record::SpanRecord span;
       span.track = thread_tracks.of(
           *state, file, operation == Operation::read ? Direction::read : Direction::write);
-      span.name = thread_tracks.name(*state, call, operation);
+      span.name = thread_tracks.name(*state, call, file, operation);
       span.device = (*state)->declarations().device_of(span.track);
       span.status = bytes < 0 ? record::SpanStatus::failed : record::SpanStatus::ok;
       span.step = (*state)->step();
@@ -267,10 +297,28 @@ void note(const char* call, OpenFile file, Operation operation, std::int64_t beg
   errno = error;
 }
 
+void step_begins(std::int32_t number) {
+  if (!is_recording()) return;
+  const OwnWork own_work;
+  if (std::shared_ptr<RecordingState>* const state = process->recording())
+    (*state)->begin_step(number);
+}
+
+void step_ends() {
+  if (!is_recording()) return;
+  const OwnWork own_work;
+  std::shared_ptr<RecordingState>* const state = process->recording();
+  if (state == nullptr) return;
+  record::StepRecord step;
+  step.loss = step.grad_norm = step.loss_scale = step.lr = std::numeric_limits<double>::quiet_NaN();
+  (*state)->end_step(*state, step);
+}
+
 // Before any other code of the program but that of its libraries.
 __attribute__((constructor)) void begin_process() {
   const std::string folder = variable("SLUICE_RECORD_FOLDER");
   if (folder.empty()) return;
+  read_rules(variable("SLUICE_RECORD_RULES"));
   process = new Process(folder);
   ::pthread_atfork([] { process->before_fork(); }, [] { process->after_fork_in_parent(); },
                    [] { process->after_fork_in_child(); });
@@ -317,20 +365,33 @@ void note_span(int stage, std::int64_t begin_ns, std::int64_t end_ns) {
 }
 
 void begin_step(std::int32_t number) {
-  if (!is_recording()) return;
-  const OwnWork own_work;
-  if (std::shared_ptr<RecordingState>* const state = process->recording())
-    (*state)->begin_step(number);
+  if (!rules().has_steps()) step_begins(number);
+}
+void end_step() {
+  if (!rules().has_steps()) step_ends();
 }
 
-void end_step() {
+std::int64_t range_begins(const std::string& name) {
+  static std::atomic<std::int32_t> steps{0};
+  if (rules().is_step(name)) step_begins(steps.fetch_add(1));
+  return now_ns();
+}
+
+void range_ends(const std::string& name, std::int64_t begin_ns) {
+  const std::int64_t end_ns = now_ns();
   if (!is_recording()) return;
+  if (rules().is_step(name)) return step_ends();
   const OwnWork own_work;
   std::shared_ptr<RecordingState>* const state = process->recording();
   if (state == nullptr) return;
-  record::StepRecord step;
-  step.loss = step.grad_norm = step.loss_scale = step.lr = std::numeric_limits<double>::quiet_NaN();
-  (*state)->end_step(*state, step);
+  const ThreadTracks::Range range = thread_tracks.range(*state, name);
+  record::SpanRecord span;
+  span.track = range.track;
+  span.name = range.name;
+  span.step = (*state)->step();
+  span.submit_ts = span.ts = begin_ns;
+  span.dur = end_ns - begin_ns;
+  (*state)->push_span(*state, span);
 }
 
 void end_recording() {

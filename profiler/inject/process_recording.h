@@ -10,6 +10,7 @@
 // Thread contract: every function from any thread.
 
 #include <cstdint>
+#include <string>
 
 #include "profiler/inject/file_table.h"
 
@@ -34,6 +35,13 @@ int stage_of(const char* name, int kind, int place, int phase, int cause);  // -
 void note_span(int stage, std::int64_t begin_ns, std::int64_t end_ns);
 void begin_step(std::int32_t number);
 void end_step();
+
+// A range that the program names, from where it begins until it ends: an operation, something to be
+// seen, or a step, as the rules have it (rules.h). Where the rules have steps, begin_step() and
+// end_step() do nothing. The begin is what range_ends() is to be given; the end may be on another
+// thread.
+std::int64_t range_begins(const std::string& name);
+void range_ends(const std::string& name, std::int64_t begin_ns);
 
 // Ahead of an exec. Where that fails and the program goes on, another recording begins.
 void end_recording();

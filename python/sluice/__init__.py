@@ -15,10 +15,11 @@ from sluice._error import Error
 _MODULES = {"AdamW": "_rules", "Adagrad": "_rules", "SGD": "_rules",
             "attach": "_trainer", "for_trainer": "_trainer",
             "last_checkpoint": "_trainer",
-            "from_deepspeed": "_deepspeed", "offload_activations": "_activations"}
+            "from_deepspeed": "_deepspeed", "offload_activations": "_activations",
+            "span": "_span"}
 
 __all__ = ["Adagrad", "AdamW", "Error", "SGD", "attach", "for_trainer",
-           "from_deepspeed", "last_checkpoint", "offload_activations"]
+           "from_deepspeed", "last_checkpoint", "offload_activations", "span"]
 
 
 def __getattr__(name):

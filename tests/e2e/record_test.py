@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-from sluice_run import (SLUICE, Skip, database, main, require, require_equal, require_words,
+from sluice_run import (BUILD, SLUICE, Skip, database, main, require, require_equal, require_words,
                         sluice, test)
 
 VENV = pathlib.Path(os.environ.get("SLUICE_VENV", pathlib.Path.home() / ".cache/sluice/venv"))
@@ -22,8 +22,9 @@ LINKS = "SELECT link, direction, sum(bytes) FROM link_bytes GROUP BY 1, 2 ORDER 
 
 
 def recorded(place, command, name="run.db", **options):
-    """Exit code, stdout and stderr of a recorded command."""
-    done = subprocess.run([SLUICE, "record", "-o", place / name, "--", *map(str, command)],
+    """Exit code, stdout and stderr of a recorded command; options end with "--"."""
+    mark = [] if "--" in command[:4] else ["--"]
+    done = subprocess.run([SLUICE, "record", "-o", place / name, *mark, *map(str, command)],
                           cwd=place.path, capture_output=True, text=True, check=False, timeout=120,
                           **options)
     return done.returncode, done.stdout, done.stderr
@@ -193,6 +194,199 @@ def a_program_of_torch_has_steps_with_forward_and_backward(place):
                   "operations of a step")
     shown = sluice("show", place / "run.db").done().out
     require_words(shown, ["6 steps", "forward, backward", "another program's record"], "show")
+
+
+# A span within one that is a step, another's context manager and a function with a name.
+SPANS = """
+import os, sys
+from sluice import span
+file = os.open(sys.argv[1], os.O_RDONLY)
+@span("backward")
+def compute(depth):
+    return compute(depth - 1) if depth else os.pread(file, 100, 0)
+for step in range(4):
+    with span("train_step"):
+        with span("data"), span("nobody's"):
+            os.pread(file, 300, 0)
+        compute(1)
+print(len(compute(0)))
+"""
+
+
+def counts_of_step(place, step):
+    with database(place / "run.db") as db:
+        return dict(db.execute(
+            "SELECT value || ', ' || kind, count(*) FROM span JOIN string ON string.id = name_id "
+            "JOIN track ON track.id = track_id WHERE step_id = ? AND kind <> 'recorder' GROUP BY 1",
+            (step,)).fetchall())
+
+
+@test
+def spans_with_names_are_operations_and_steps_as_the_rules_have_it(place):
+    (place / "data").write_bytes(bytes(1000))
+    environment = os.environ | {"PYTHONPATH": str(BUILD / "python")}
+    command = [PYTHON, "-c", SPANS, place / "data"]
+    alone = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    require_equal((alone.returncode, alone.stdout), (0, "100\n"), f"alone: {alone.stderr}")
+    code, out, said = recorded(place, ["--step-marker", "train_step", "--", *command],
+                               env=environment)
+    require_equal((code, out), (0, alone.stdout), f"exit code and stdout: {said}")
+    with database(place / "run.db") as db:
+        steps = db.execute("SELECT id FROM step ORDER BY id").fetchall()
+    require_equal(steps, [(number,) for number in range(4)], "steps")
+    found = counts_of_step(place, 2)
+    reads = [found.pop(name) for name in list(found) if name.startswith("pread")]
+    require_equal((reads, found), ([2], {"data, thread": 1, "nobody's, module": 1,
+                                         "backward, thread": 2}), "operations of a step")
+    require_words(sluice("show", place / "run.db").done().out, ["data and host work"], "show")
+
+
+URING = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char** argv) {
+  struct io_uring ring;
+  if (io_uring_queue_init(8, &ring, 0) != 0) return 77;
+  const int file = open(argv[argc - 1], O_RDWR);
+  char* bytes = calloc(8, 4096);
+  io_uring_register_files(&ring, &file, 1);
+  long moved = 0;
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      struct io_uring_sqe* entry = io_uring_get_sqe(&ring);
+      if (i == 3) io_uring_prep_write(entry, file, bytes, 4096, 0);
+      else io_uring_prep_read(entry, i == 0 ? 0 : file, bytes + i * 4096, 4096 - i, i * 4096);
+      if (i == 0) entry->flags |= IOSQE_FIXED_FILE;
+      if (i == 7) entry->off = 1 << 20;  /* behind the end: nothing */
+      io_uring_sqe_set_data64(entry, i);
+    }
+    io_uring_submit(&ring);
+    for (int i = 0; i < 8; ++i) {
+      struct io_uring_cqe* done;
+      if (io_uring_wait_cqe(&ring, &done) != 0) return 1;
+      moved += done->res;
+      io_uring_cqe_seen(&ring, done);
+    }
+  }
+  io_uring_prep_fsync(io_uring_get_sqe(&ring), file, 0);
+  io_uring_prep_read(io_uring_get_sqe(&ring), 999, bytes, 1, 0);
+  io_uring_submit_and_wait(&ring, 2);
+  io_uring_queue_exit(&ring);
+  printf("%ld\n", moved);
+  FILE* stream = fopen(argv[argc - 1], "r");
+  for (int i = 0; i < 3; ++i) moved = fread(bytes, 10, 1000, stream);  /* 10,000 bytes each */
+  return fgetc(stream) == EOF || moved != 1000;
+}
+"""
+
+
+@test
+def io_uring_and_streams_are_recorded_to_the_byte(place):
+    compiler = shutil.which("cc")
+    (place / "main.c").write_text(URING)
+    built = compiler and subprocess.run([compiler, place / "main.c", "-o", place / "program",
+                                         "-luring"], capture_output=True, check=False)
+    if not built or built.returncode != 0:
+        raise Skip("no cc, or no liburing.h")
+    (place / "data").write_bytes(bytes(65536))
+    code, out, said = recorded(place, [place / "program", place / "data"])
+    if code == 77:
+        raise Skip("this kernel refuses io_uring")
+    require_equal(code, 0, f"exit code: {said}")
+    found = operations(place / "run.db")
+    read = 50 * sum(4096 - i for i in (0, 1, 2, 4, 5, 6))
+    require_equal((found["io_uring read"], found["io_uring write"], found["io_uring fsync"][0],
+                   found["fread"]), ([350, read, 0], [50, 50 * 4096, 0], 1, [3, 30_000, 0]),
+                  "operations")
+    require_equal(int(out), read + 50 * 4096, "bytes by the program's own count")
+
+
+NVTX = r"""
+#include <fcntl.h>
+#include <nvtx3/nvToolsExt.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  char bytes[100];
+  const int file = open(argv[argc - 1], O_RDONLY);
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("mine");
+  nvtxEventAttributes_t event = {0};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  event.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+  for (int step = 0; step < 3; ++step) {
+    nvtxRangePushA("step");
+    const int depth = nvtxRangePushW(L"gr\u00f6\u00dfe");
+    if (read(file, bytes, 100) != 100) return 1;
+    const int left = nvtxRangePop();
+    nvtxDomainRangePushEx(domain, &event);
+    nvtxRangeId_t id = nvtxRangeStartA("backward");
+    nvtxDomainRangePop(domain);
+    nvtxRangeEnd(id);
+    nvtxRangePop();
+    if (step > 0) continue;
+    fprintf(stderr, "depth %d, left %d, one too many %d\n", depth, left, nvtxRangePop());
+  }
+  return 0;
+}
+"""
+
+
+@test
+def ranges_of_nvtx_are_seen_without_a_gpu(place):
+    headers = sorted(pathlib.Path("/usr/local").glob("cuda*/include/nvtx3/nvToolsExt.h"))
+    compiler = shutil.which("cc")
+    if not headers or compiler is None:
+        raise Skip("there is no nvtx3/nvToolsExt.h in /usr/local/cuda*/include, or no cc")
+    (place / "main.c").write_text(NVTX)
+    built = subprocess.run([compiler, f"-I{headers[0].parent.parent}", place / "main.c", "-o",
+                            place / "program", "-ldl"], capture_output=True, text=True, check=False)
+    require_equal(built.returncode, 0, f"the program: {built.stderr}")
+    (place / "data").write_bytes(bytes(1000))
+    code, _, said = recorded(place, ["--step-marker", "st?p", "--", place / "program",
+                                     place / "data"])
+    require_equal(code, 0, f"exit code: {said}")
+    require_words(said, ["depth 1, left 1, one too many -1"], "what NVTX gave the program")
+    require_equal(counts_of_step(place, 1),
+                  {"größe, module": 1, "registered, module": 1, "backward, thread": 1,
+                   "read, thread": 1}, "operations of a step")
+
+
+@test
+def rules_say_what_is_in_files(place):
+    swapped = place / "zero_stage_3/optimizer/rank0/7.tensor.swp"
+    swapped.parent.mkdir(parents=True)
+    own = place / "own.mine"
+    for file in (swapped, own):
+        file.write_bytes(bytes(5000))
+    (place / "rules.toml").write_text(
+        '[[file]]\npath = "*.mine"\nname = "my data"\ncause = "program"\n')
+    text = f"import os\nfor f in {[str(swapped), str(own)]!r}: os.read(os.open(f, 0), 5000)"
+    code, _, said = recorded(place, ["--rules", place / "rules.toml", "--", *python(text)])
+    require_equal(code, 0, f"exit code: {said}")
+    found = operations(place / "run.db")
+    for name in ("optimizer state: read", "my data: read"):
+        require_equal(found.get(name), [1, 5000, 0], f"{name} of {found}")
+    with database(place / "run.db") as db:
+        causes = dict(db.execute("SELECT value, cause FROM stage JOIN string ON "
+                                 "string.id = name_id").fetchall())
+    require_equal((causes["my data: read"], causes["optimizer state: read"]), ("program", None),
+                  "causes")
+    for wrong, words in (('[[file]]\nname = "x"\n', ["rules.toml:1", "path"]),
+                         ('[[range]]\nname = "x"\nplase = "host"\n', ["rules.toml:3", "'place'"]),
+                         ('[[range]]\nname = "x"\nphase = "foward"\n', ["'forward'"]),
+                         ('[[ranges]]\nname = "x"\n', ["did you mean 'range'"]),
+                         ('[range]\nname = "x"\n', ["[[range]]"])):
+        (place / "rules.toml").write_text(wrong)
+        code, out, said = recorded(place, ["--rules", place / "rules.toml", "--", "echo", "ran"],
+                                   name="none.db")
+        require_equal((code, out), (2, ""), f"exit code and stdout with {wrong}")
+        require_words(said, words, f"stderr with {wrong}")
+    require(not (place / "none.db.processes").exists(), "a refused record left a folder")
 
 
 @test

@@ -106,8 +106,8 @@ MAY_USE = {
     # No libtorch: whatever torch a program has, tensors come by DLPack.
     "python": {"base", "core/activation", "core/session", "core/optimizer", "storage/io"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "profiler/analyze", "profiler/answers", "profiler/cupti", "profiler/report",
-            "core/calibrate",
+            "profiler/c_api", "profiler/analyze", "profiler/answers", "profiler/cupti",
+            "profiler/report", "core/calibrate",
             "core/calibrate/ranks", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
@@ -119,7 +119,7 @@ FOREIGN_OWNERS = [
                                          "core/model/llama", "core/model/t5", "core/model/library",
                                          "soft/accelerator"}),
     ("SQLite", r"sqlite3\.h", {"storage/rundb"}),
-    ("liburing", r"liburing(\.h|/)", {"storage/io"}),
+    ("liburing", r"liburing(\.h|/)", {"storage/io", "profiler/inject"}),
     ("xxHash", r"xxhash\.h", {"storage/state", "core/data"}),
     ("toml++", r"toml\+\+/", {"core/toml_file", "core/platform", "core/model", "core/settings"}),
     ("Highway", r"hwy/", {"core/optimizer", "core/compress"}),
@@ -145,7 +145,7 @@ FOREIGN_OWNERS = [
 SYSTEM_HEADERS = re.compile(
     r"[a-z_]+|(sys|linux|arpa|netinet)/\w+\.h|(dirent|errno|fcntl|poll|pthread|sched|signal|spawn|"
     r"stddef|stdint|stdio|stdlib|string|time|unistd|termios|x86intrin|immintrin|cpuid|math|getopt|"
-    r"dlfcn|cxxabi|link|elf|malloc)\.h")
+    r"dlfcn|fnmatch|cxxabi|link|elf|malloc)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
 TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "soft", "cli", "examples",
