@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "base/figure_text.h"
@@ -29,6 +30,13 @@ Result<std::string> output_of(const MergeArguments& arguments) {
                     "databases the run's output folder");
 }
 
+// One of those that `sluice record` ran.
+Result<bool> is_recorded_process(const std::string& database) {
+  ASSIGN_OR_RETURN(const auto reader, rundb::Reader::open(database));
+  ASSIGN_OR_RETURN(const std::vector<rundb::MetaRow> meta, reader->meta());
+  return std::ranges::find(meta, rundb::kRecordedTogether, &rundb::MetaRow::key) != meta.end();
+}
+
 Status merge(const MergeArguments& arguments) {
   ASSIGN_OR_RETURN(const std::string output, output_of(arguments));
   const std::vector<std::string> databases = analyze::databases_of(arguments.runs);
@@ -37,16 +45,19 @@ Status merge(const MergeArguments& arguments) {
     if (!std::filesystem::equivalent(database, output, error)) continue;
     return make_error(ErrorCode::config, "{}: is read; name another file to write", output);
   }
+  ASSIGN_OR_RETURN(const bool is_of_processes, is_recorded_process(databases.front()));
   ASSIGN_OR_RETURN(const std::vector<analyze::RankRecord> records,
-                   analyze::open_rank_records(databases));
+                   is_of_processes ? analyze::open_process_records(databases)
+                                   : analyze::open_rank_records(databases));
   ProgressLine progress;
   const auto counts = report::merge_records(
       records, output, arguments.force ? report::IfExists::replace : report::IfExists::refuse,
       [&progress](double share) { progress.show(share); });
   progress.finish();
   if (!counts.ok()) return counts.error();
-  print("{}: {} ranks, {} operations, {} flows, by rank 0's clock.\n", output, records.size(),
-        format_whole(counts->spans), format_whole(counts->flows));
+  print("{}: {} {}, {} operations, {} flows, by {}.\n", output, records.size(),
+        is_of_processes ? "processes" : "ranks", format_whole(counts->spans),
+        format_whole(counts->flows), is_of_processes ? "one clock" : "rank 0's clock");
   return ok_status();
 }
 
@@ -55,10 +66,13 @@ Status merge(const MergeArguments& arguments) {
 void add_merge_command(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<MergeArguments>();
   CLI::App* command = app.add_subcommand(
-      "merge", "The records of all ranks of a run as one database, by rank 0's clock");
+      "merge",
+      "The records of all ranks of a run, or of all processes of a program, as one database");
   command
-      ->add_option("runs", arguments->runs,
-                   "the run's output folder, or the database of each rank; the run may be live")
+      ->add_option(
+          "runs", arguments->runs,
+          "the run's output folder, or the database of each rank; the run may be live. Of\n"
+          "`sluice record` its database, or those of some processes")
       ->required();
   command->add_option("-o,--output", arguments->output,
                       "the database to write (default: run.db in the run's folder)");
@@ -68,7 +82,9 @@ void add_merge_command(CLI::App& app, int& exit_code) {
       "begin with the rank; steps, devices and settings are rank 0's.\n"
       "Examples:\n"
       "  sluice merge out/tiny && sluice show out/tiny/run.db\n"
-      "  sluice merge out/tiny/rank-*/run.db -o all.db");
+      "  sluice merge out/tiny/rank-*/run.db -o all.db\n"
+      "  sluice record -o load.db -- torchrun --nproc-per-node 4 train.py\n"
+      "  sluice merge load.db -o all.db");
   command->callback([arguments, &exit_code] {
     const Status status = merge(*arguments);
     if (!status.ok()) exit_code = report_error(wrong_database(status.error()));

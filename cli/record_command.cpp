@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <regex>
 
 #include "base/figure_text.h"
@@ -139,6 +140,8 @@ void put_in_front(const char* name, const std::string& word) {
   put_in_front("LD_PRELOAD", library);
   put_in_front("PYTHONPATH", (fs::path(library).parent_path() / "record_python").string());
   ::setenv("SLUICE_RECORD_FOLDER", fs::absolute(folder).c_str(), 1);
+  ::setenv("SLUICE_RECORD_ID", fmt::format("{}-{:08x}", ::getpid(), std::random_device()()).c_str(),
+           1);
   ::setenv("SLUICE_RECORD_RULES", (fs::absolute(folder) / kRulesFile).c_str(), 1);
   // Another tool that is to have the ranges keeps them.
   ::setenv("NVTX_INJECTION64_PATH", fs::absolute(library).c_str(), 0);
@@ -283,8 +286,9 @@ void say_what_was_recorded(const RecordArguments& arguments, const fs::path& fol
     std::error_code error;
     fs::remove(folder, error);
   } else {
-    say("{} more {} in {}", all.size() - 1, all.size() == 2 ? "process is" : "processes are",
-        folder.string());
+    say("{} more {} in {}; all in one: sluice merge {} -o all.db", all.size() - 1,
+        all.size() == 2 ? "process is" : "processes are", folder.string(),
+        shell_quoted(arguments.output));
   }
   say("by the system's count {} came from drives and {} went to them (with mapped files and "
       "reading "

@@ -124,6 +124,33 @@ Status check_of_one_run(const std::vector<RankRecord>& records) {
       count, fmt::join(missing, ", "));
 }
 
+// PATH itself, and the databases of the other processes.
+std::vector<std::string> process_databases(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> databases;
+  std::error_code error;
+  for (fs::directory_iterator entry(path + ".processes", error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".db") databases.push_back(entry->path().string());
+  }
+  std::ranges::sort(databases);
+  databases.insert(databases.begin(), path);
+  return databases;
+}
+
+Status check_together(const RankRecord& first, const RankRecord& record) {
+  const std::string recording = record.info->meta_value(rundb::kRecordedTogether);
+  if (!record.info->meta_value(kMergedProcesses).empty()) {
+    return make_error(ErrorCode::config, "{}: has all processes of its recording already",
+                      record.path);
+  }
+  if (recording == first.info->meta_value(rundb::kRecordedTogether)) return ok_status();
+  return make_error(ErrorCode::config,
+                    "{} and {} were not recorded together; sluice compare sets two runs side by "
+                    "side",
+                    first.path, record.path);
+}
+
 }  // namespace
 
 std::vector<std::string> rank_databases_in(const std::string& folder) {
@@ -175,6 +202,23 @@ Result<std::vector<RankRecord>> open_rank_records(const std::vector<std::string>
   }
   // The worst for all of them, as a record that has all ranks says it.
   for (RankRecord& record : records) record.bound_ns = record.rank == 0 ? 0 : bound_ns;
+  return records;
+}
+
+Result<std::vector<RankRecord>> open_process_records(const std::vector<std::string>& paths) {
+  std::vector<RankRecord> records;
+  for (const std::string& path : paths.size() == 1 ? process_databases(paths.front()) : paths) {
+    ASSIGN_OR_RETURN(RankRecord record, open_record(path));
+    record.rank = static_cast<int>(records.size());
+    records.push_back(std::move(record));
+    RETURN_IF_ERROR(check_together(records.front(), records.back()));
+    const auto same = std::ranges::count_if(records, [&](const RankRecord& other) {
+      std::error_code error;
+      return std::filesystem::equivalent(other.path, path, error);
+    });
+    if (same > 1) return make_error(ErrorCode::config, "{}: is named twice", path);
+  }
+  if (records.empty()) return make_error(ErrorCode::config, "no record of a process is named");
   return records;
 }
 

@@ -75,8 +75,9 @@ Result<std::shared_ptr<RecordingState>> RecordingState::start(const std::string&
   state->recorder_.set_level(level);
   ASSIGN_OR_RETURN(std::unique_ptr<rundb::Writer> writer,
                    rundb::Writer::create(path, rundb::IfExists::replace));
-  const collect::RunFacts facts{
-      .meta = {{"name", name}, {"clock", "real"}, {"started_utc", utc_now()}}};
+  collect::RunFacts facts{.meta = {{"name", name}, {"clock", "real"}, {"started_utc", utc_now()}}};
+  if (!options.recording.empty())
+    facts.meta.push_back({std::string(rundb::kRecordedTogether), options.recording});
   ASSIGN_OR_RETURN(state->collector_,
                    collect::Collector::start(state->recorder_, std::move(writer), facts,
                                              {.flush_interval = kFlushInterval,

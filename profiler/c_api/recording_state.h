@@ -21,6 +21,7 @@ struct StartOptions {
   double cost_share_max = 0.1;        // CollectorOptions
   void (*thread_begins)() = nullptr;  // the same
   std::string mode = "recorded by another program";
+  std::string recording = {};  // of meta's rundb::kRecordedTogether; "": alone
 };
 
 class RecordingState {

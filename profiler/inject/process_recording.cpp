@@ -162,7 +162,8 @@ class Process {
                                          record::Level::transfers,
                                          {.cost_share_max = kAnyCost,
                                           .thread_begins = begin_own_thread,
-                                          .mode = "recorded by sluice record"});
+                                          .mode = "recorded by sluice record",
+                                          .recording = variable("SLUICE_RECORD_ID")});
     id_ = ::getpid();
     if (started.ok()) {
       state_ = new std::shared_ptr<RecordingState>(std::move(*started));

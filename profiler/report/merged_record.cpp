@@ -26,11 +26,12 @@ using Ids = std::unordered_map<std::int64_t, std::int64_t>;  // of one rank's re
 // tracks and times are its own. Their ids are still the rank's.
 class RankStream {
  public:
-  static Result<RankStream> open(const RankRecord& record, Ids tracks, Ids names,
+  static Result<RankStream> open(const RankRecord& record, Ids tracks, Ids names, Ids devices,
                                  std::int64_t step_track, std::int64_t step_name) {
     ASSIGN_OR_RETURN(detail::SpanStream spans,
                      detail::SpanStream::open(*record.reader, RunPart(), kWindowSpans));
     RankStream stream(record, std::move(spans), std::move(tracks), std::move(names));
+    stream.devices_ = std::move(devices);
     stream.step_track_ = step_track;
     stream.step_name_ = step_name;
     return stream;
@@ -45,6 +46,8 @@ class RankStream {
     return &rows_[at_];
   }
   void skip() { ++at_; }
+  // From now on operations are of the steps in which they end, and the stream has none of its own.
+  void take_steps_of(const std::vector<rundb::StepRow>& steps) { first_steps_ = &steps; }
   double share_done() const { return spans_.share_done(); }
 
  private:
@@ -59,7 +62,7 @@ class RankStream {
     ASSIGN_OR_RETURN(const bool is_there, spans_.next(rows_));
     is_over_ = !is_there;
     for (rundb::SpanRow& row : rows_) RETURN_IF_ERROR(translate(row));
-    if (record_->rank == 0) return ok_status();
+    if (record_->rank == 0 || first_steps_ != nullptr) return ok_status();
     add_steps();
     std::ranges::stable_sort(rows_, {}, &rundb::SpanRow::ts);
     return ok_status();
@@ -79,9 +82,18 @@ class RankStream {
     row.ts = record_->clock.to_first(row.ts);
     row.submit_ts = row.ts - waited_ns;
     row.dur = std::max<TimeNs>(0, end_ts - row.ts);
-    // Its devices have no rows here, and another of that number has.
-    if (record_->rank != 0) row.device_id = -1;
+    const auto device = devices_.find(row.device_id);
+    row.device_id = device == devices_.end() ? -1 : device->second;
+    if (first_steps_ != nullptr) row.step_id = step_at(row.ts + row.dur);
     return ok_status();
+  }
+
+  // The step of the first in which that is; -1: none.
+  std::int64_t step_at(TimeNs ts) const {
+    const auto after = std::ranges::upper_bound(*first_steps_, ts, {}, &rundb::StepRow::ts);
+    if (after == first_steps_->begin()) return -1;
+    const rundb::StepRow& step = *std::prev(after);
+    return ts <= step.ts + step.dur ? step.id : -1;
   }
 
   // Those that begin within what was read.
@@ -106,6 +118,8 @@ class RankStream {
   detail::SpanStream spans_;
   Ids tracks_;
   Ids names_;
+  Ids devices_;
+  const std::vector<rundb::StepRow>* first_steps_ = nullptr;
   std::int64_t step_track_ = 0;
   std::int64_t step_name_ = 0;
   std::vector<rundb::SpanRow> rows_;
@@ -122,7 +136,9 @@ class Merge {
         writer_(writer),
         on_progress_(on_progress),
         stop_(stop),
+        is_of_processes_(!records.front().info->meta_value(rundb::kRecordedTogether).empty()),
         links_(records.size()),
+        devices_(records.size()),
         tracks_(records.size()),
         span_ids_(records.size()) {}
 
@@ -143,7 +159,13 @@ class Merge {
   const RankRecord& first() const { return records_.front(); }
 
   std::string name_of(std::size_t r, const std::string& name) const {
+    if (is_of_processes_) return fmt::format("process {}: {}", process_of(r), name);
     return analyze::rank_prefix(records_[r].rank) + name;
+  }
+
+  // "4711", "4711.2": as `sluice record` calls its database.
+  std::string process_of(std::size_t r) const {
+    return std::filesystem::path(records_[r].path).stem().string();
   }
 
   // "rank 1 within 2.1 us, rank 2 within 1.9 us of rank 0's", for people.
@@ -160,6 +182,10 @@ class Merge {
   std::vector<rundb::MetaRow> meta() const {
     std::vector<rundb::MetaRow> rows = first().info->meta;
     std::erase_if(rows, [](const rundb::MetaRow& row) { return row.key == "rank"; });
+    if (is_of_processes_) {
+      rows.push_back({std::string(analyze::kMergedProcesses), fmt::format("{}", records_.size())});
+      return rows;
+    }
     TimeNs bound_ns = 0;
     for (const RankRecord& record : records_) bound_ns = std::max(bound_ns, record.bound_ns);
     rows.push_back({std::string(analyze::kMergedRanks), fmt::format("{}", records_.size())});
@@ -171,25 +197,11 @@ class Merge {
   Status write_facts() {
     rundb::Facts facts;
     facts.meta = meta();
-    facts.devices = first().info->devices;
     for (std::size_t r = 0; r < records_.size(); ++r) {
-      for (rundb::LinkRow link : records_[r].info->links) {
-        const auto id = static_cast<std::int64_t>(facts.links.size());
-        links_[r].emplace(link.id, id);
-        link.id = id;
-        if (r > 0) link.name = name_of(r, link.name);
-        facts.links.push_back(std::move(link));
-      }
-    }
-    // In their order: ids of their names ascend with it.
-    ASSIGN_OR_RETURN(facts.stages, rundb::CatalogReader(*first().reader).stages());
-    for (rundb::StageRow& stage : facts.stages) {
-      const auto name = first().info->strings.find(stage.name_id);
-      if (name == first().info->strings.end()) {
-        return make_error(ErrorCode::corrupt, "{}: a stage names a string that has no row",
-                          first().path);
-      }
-      stage.name_id = writer_.string_id(name->second);
+      add_devices(r, facts);
+      add_links(r, facts);
+      // Ranks have the same.
+      if (r == 0 || is_of_processes_) RETURN_IF_ERROR(add_stages(r, facts));
     }
     RETURN_IF_ERROR(rundb::Query(*first().reader)
                         .each_row("SELECT id, first, count, device_id FROM subgroup",
@@ -202,6 +214,55 @@ class Merge {
                                   }));
     ASSIGN_OR_RETURN(facts.knobs, first().reader->knobs());
     return writer_.write_facts(facts);
+  }
+
+  // Processes of one machine have the same ones, by their names. Those of ranks are told apart, and
+  // the first's have rows.
+  void add_devices(std::size_t r, rundb::Facts& facts) {
+    if (r > 0 && !is_of_processes_) return;
+    for (rundb::DeviceRow device : records_[r].info->devices) {
+      const auto known = std::ranges::find(facts.devices, device.name, &rundb::DeviceRow::name);
+      const std::int64_t id = r == 0                         ? device.id
+                              : known == facts.devices.end() ? std::ssize(facts.devices)
+                                                             : known->id;
+      devices_[r].emplace(device.id, id);
+      if (r > 0 && known != facts.devices.end()) continue;
+      device.id = id;
+      facts.devices.push_back(std::move(device));
+    }
+  }
+
+  void add_links(std::size_t r, rundb::Facts& facts) {
+    for (rundb::LinkRow link : records_[r].info->links) {
+      const auto known = std::ranges::find(facts.links, link.name, &rundb::LinkRow::name);
+      if (is_of_processes_ && known != facts.links.end()) {
+        links_[r].emplace(link.id, known->id);
+        continue;
+      }
+      const auto id = static_cast<std::int64_t>(facts.links.size());
+      links_[r].emplace(link.id, id);
+      link.id = id;
+      if (r > 0 && !is_of_processes_) link.name = name_of(r, link.name);
+      facts.links.push_back(std::move(link));
+    }
+  }
+
+  // In their order: ids of their names ascend with it. The first meaning of a name stands.
+  Status add_stages(std::size_t r, rundb::Facts& facts) {
+    ASSIGN_OR_RETURN(const std::vector<rundb::StageRow> stages,
+                     rundb::CatalogReader(*records_[r].reader).stages());
+    for (rundb::StageRow stage : stages) {
+      const auto name = records_[r].info->strings.find(stage.name_id);
+      if (name == records_[r].info->strings.end()) {
+        return make_error(ErrorCode::corrupt, "{}: a stage names a string that has no row",
+                          records_[r].path);
+      }
+      stage.name_id = writer_.string_id(name->second);
+      if (std::ranges::find(facts.stages, stage.name_id, &rundb::StageRow::name_id) ==
+          facts.stages.end())
+        facts.stages.push_back(std::move(stage));
+    }
+    return ok_status();
   }
 
   Status write_what_is_of_the_first() {
@@ -250,8 +311,10 @@ class Merge {
     const analyze::RunInfo& info = *records_[r].info;
     const analyze::TrackInfo& root = analyze::root_of(info, track);
     // "csd0 update" stands under "csd0", and is to be found there under its new name, too.
-    const std::string name =
-        track.name.starts_with(root.name) ? name_of(r, track.name) : track.name;
+    // Threads have their numbers in their names.
+    const bool is_to_be_told = track.name.starts_with(root.name) &&
+                               !(is_of_processes_ && (r == 0 || root.kind == "thread"));
+    const std::string name = is_to_be_told ? name_of(r, track.name) : track.name;
     std::vector<rundb::TrackLink> links;
     for (const std::int64_t link : track.links) {
       const auto id = links_[r].find(link);
@@ -271,10 +334,13 @@ class Merge {
       Ids names;
       for (const auto& [id, text] : records_[r].info->strings) names[id] = writer_.string_id(text);
       const std::int64_t step_track =
-          r == 0 ? 0 : writer_.track_id(std::nullopt, analyze::kRankSteps, name_of(r, "steps"));
-      ASSIGN_OR_RETURN(
-          RankStream stream,
-          RankStream::open(records_[r], tracks_[r], std::move(names), step_track, step_name));
+          r == 0 || is_of_processes_
+              ? 0
+              : writer_.track_id(std::nullopt, analyze::kRankSteps, name_of(r, "steps"));
+      ASSIGN_OR_RETURN(RankStream stream,
+                       RankStream::open(records_[r], tracks_[r], std::move(names), devices_[r],
+                                        step_track, step_name));
+      if (is_of_processes_ && r > 0) stream.take_steps_of(first().steps);
       streams.push_back(std::move(stream));
     }
     return streams;
@@ -380,7 +446,9 @@ class Merge {
   const OnProgress& on_progress_;
   const std::stop_token& stop_;
   MergedCounts counts_;
-  std::vector<Ids> links_;  // by rank, as are the next two
+  const bool is_of_processes_;
+  std::vector<Ids> links_;  // by rank, as are the next three
+  std::vector<Ids> devices_;
   std::vector<Ids> tracks_;
   std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> span_ids_;  // theirs, merged
   std::vector<std::pair<std::size_t, rundb::SpanRow>> batch_;                 // with their rank

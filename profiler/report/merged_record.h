@@ -6,6 +6,10 @@
 // ("rank 2: csd0 state_read"). Each other rank's steps are spans on a track of their own
 // ("rank 2: steps"). The analysis of the result says of rank 0 what its own record says.
 //
+// Processes of a program that were recorded together (analyze::open_process_records) are merged in
+// the same way, with one clock: drives and stages are the same by their names, operations belong to
+// the first one's step in which they end, and the analysis is of all of them.
+//
 // Thread contract: free functions. Memory: some thousand operations a rank, and 16 bytes for each
 // operation of the run.
 

@@ -94,6 +94,9 @@ struct ModeRow {
   std::string line = {};
 };
 
+// Key of meta: what the records of processes that `sluice record` ran together have in common.
+inline constexpr std::string_view kRecordedTogether = "recording";
+
 struct TrackRow {
   std::int64_t id = 0;
   std::int64_t parent_id = -1;

@@ -130,6 +130,56 @@ os.execv("/bin/cat", ["cat", {str(file)!r}])
 
 
 @test
+def four_processes_become_one_record_with_the_bytes_of_all(place):
+    file = place / "file"
+    file.write_bytes(bytes(200_000))
+    text = f"""
+import os, sys
+sys.path.insert(0, {str(BUILD / "python")!r})
+from sluice import span
+others = []
+for number in range(3):
+    child = os.fork()
+    if child == 0:
+        f = os.open({str(file)!r}, os.O_RDONLY)
+        for i in range(10): os.pread(f, 1000 + number, i)
+        os._exit(0)
+    others.append(child)
+f = os.open({str(file)!r}, os.O_RDONLY)
+for step in range(6):
+    with span("step"):
+        for i in range(20): os.pread(f, 500, i)
+        if step == 3:
+            for child in others: os.waitpid(child, 0)
+"""
+    code, _, said = recorded(place, ["--step-marker", "step", "--", *python(text)])
+    require_equal(code, 0, f"exit code: {said}")
+    require_words(said, ["3 more processes", "sluice merge"], "stderr")
+    merged = sluice("merge", place / "run.db", "-o", place / "all.db").done().out
+    require_words(merged, ["4 processes", "one clock"], "merge")
+    with database(place / "all.db") as db:
+        reads, moved = db.execute(
+            "SELECT count(*), sum(bytes) FROM span JOIN string ON string.id = name_id "
+            "WHERE value LIKE 'pread%'").fetchone()
+        links = [moved for _, _, moved in db.execute(LINKS).fetchall()]
+        whole, = db.execute("SELECT sum(bytes) FROM span").fetchone()
+        devices = db.execute("SELECT name FROM device").fetchall()
+        steps, = db.execute("SELECT count(*) FROM step").fetchone()
+        threads, = db.execute("SELECT count(DISTINCT track_id) FROM span JOIN track ON "
+                              "track.id = track_id WHERE kind = 'thread'").fetchone()
+    bytes_of_all = 6 * 20 * 500 + 10 * (1000 + 1001 + 1002)
+    require_equal((reads, moved, links), (150, bytes_of_all, [whole]), "bytes")
+    require_equal((len(devices), steps), (1, 6), f"devices {devices}, steps")
+    require(threads >= 4, f"{threads} tracks of threads")
+    require_words(sluice("show", place / "all.db").done().out, ["6 steps", "pread"], "show")
+    sluice("merge", place / "all.db", "-o", place / "again.db").refused(2, ["already"])
+    recorded(place, python("pass"), name="other.db")
+    code, _, _ = recorded(place, ["cat", file], name="other.db")
+    sluice("merge", place / "run.db", place / "other.db", "-o",
+           place / "again.db").refused(2, ["not recorded together"])
+
+
+@test
 def what_fio_moves_is_recorded_to_the_byte(place):
     if shutil.which("fio") is None:
         raise Skip("there is no fio")
