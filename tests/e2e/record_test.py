@@ -439,6 +439,56 @@ def rules_say_what_is_in_files(place):
     require(not (place / "none.db.processes").exists(), "a refused record left a folder")
 
 
+READS = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  char bytes[512];
+  const int file = open(argv[1], O_RDONLY);
+  for (int i = 0, count = atoi(argv[2]); i < count; ++i)
+    if (pread(file, bytes, 512, 0) != 512) return 1;
+  return 0;
+}
+"""
+# A read of a program that makes 200,000 a second takes 5 us: 15,000 cycles at 3 GHz. A twentieth.
+ADDED_INSTRUCTIONS_MAX = 750
+
+
+def instructions_of_the_program(place, reads, library):
+    """Of its own thread, counted by valgrind."""
+    folder = place / "counted"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    environment = os.environ | {"SLUICE_RECORD_FOLDER": str(folder), "LD_PRELOAD": library}
+    counted = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--separate-threads=yes",
+         f"--callgrind-out-file={folder / 'out'}", place / "program", place / "data", str(reads)],
+        env=environment, capture_output=True, text=True, check=False)
+    require_equal(counted.returncode, 0, f"valgrind: {counted.stderr}")
+    for file in folder.glob("out*"):
+        text = file.read_text()
+        if "\nthread: 1\n" in text:
+            return int(text.split("\ntotals: ")[1].split()[0])
+    raise AssertionError(f"valgrind says nothing of the first thread: {counted.stderr}")
+
+
+@test
+def a_call_costs_few_instructions_more(place):
+    compiler = shutil.which("cc")
+    if compiler is None or shutil.which("valgrind") is None:
+        raise Skip("no cc, or no valgrind to count instructions with")
+    (place / "main.c").write_text(READS)
+    subprocess.run([compiler, "-O2", place / "main.c", "-o", place / "program"], check=True)
+    (place / "data").write_bytes(bytes(4096))
+    library = str(BUILD / "lib/libsluice_inject.so")
+    few, many = 2000, 12_000
+    added = [instructions_of_the_program(place, count, library) -
+             instructions_of_the_program(place, count, "") for count in (few, many)]
+    per_call = (added[1] - added[0]) / (many - few)
+    require(0 < per_call <= ADDED_INSTRUCTIONS_MAX, f"{per_call:.0f} more instructions a call")
+
+
 @test
 def a_killed_program_leaves_its_record(place):
     file = place / "file"
