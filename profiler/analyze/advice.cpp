@@ -30,7 +30,9 @@ const LinkLoad* fullest(const RunAnalysis& analysis, Cause cause) {
     const bool fits = cause == Cause::host_link
                           ? !load.is_of_drive
                           : load.is_of_drive && reads == (cause == Cause::read);
-    if (fits && (best == nullptr || load.share > best->share)) best = &load;
+    // Shares of links whose rates nobody knows are 0.
+    const auto fullness = [](const LinkLoad& one) { return std::pair(one.share, one.busy_ns); };
+    if (fits && (best == nullptr || fullness(load) > fullness(*best))) best = &load;
   }
   return best;
 }
@@ -88,7 +90,7 @@ Finding plain_finding(const std::string& text, bool is_warning) { return {text, 
 
 void add_uneven(const RunAnalysis& analysis, std::vector<Finding>& found) {
   const double imbalance = imbalance_of(analysis.devices);
-  if (imbalance < kUneven) return;
+  if (!analysis.devices_have_shares || imbalance < kUneven) return;
   const auto busiest = std::ranges::max_element(analysis.devices, {}, &DeviceUse::busy_ns);
   found.push_back(
       plain_finding(fmt::format("{} is busy {:.2f} times as long as devices are on average: its "

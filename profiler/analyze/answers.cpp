@@ -115,6 +115,10 @@ class Answering {
       return {of, Outcome::nothing_found,
               analysis_.devices.empty() ? "the run has no storage devices" : "one device"};
     }
+    if (!analysis_.devices_have_shares) {
+      return {of, Outcome::could_not_look,
+              "another program's drives: what each was to do is not known"};
+    }
     if (imbalance_of(analysis_.devices) < kUneven) {
       return {of, Outcome::nothing_found,
               fmt::format("{} devices, none busy {:.0f} % longer than the mean",

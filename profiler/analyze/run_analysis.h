@@ -58,6 +58,8 @@ struct RunAnalysis {
   WaitUse waits;                           // sums
   Overlap overlap;                         // sums
   std::vector<DeviceUse> devices;          // sums
+  // Each device has a share of the state. Another program's drives may be there for anything.
+  bool devices_have_shares = true;
   Trend trend;                             // of all steps' seconds
   std::vector<std::int64_t> change_steps;  // of trend.changes
   std::vector<OutlierStep> outliers;       // the worst first, at most kOutliersMax

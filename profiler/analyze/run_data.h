@@ -74,6 +74,8 @@ struct RunInfo {
   // A program that computes its own gradients recorded it: how many steps it makes is not known
   // before, losses are what it says, and no run like it can be begun from here.
   bool is_of_session() const { return meta_value("model") == kNoModelFile; }
+  // Recorded by `sluice record` or through the C interface: no settings of ours are in it.
+  bool is_of_another_program() const { return meta_value("model").empty(); }
   // "" where the key is not there.
   std::string meta_value(std::string_view key) const;
   double meta_number(std::string_view key, double otherwise) const;

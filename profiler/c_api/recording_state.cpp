@@ -164,11 +164,11 @@ void RecordingState::begin_step(std::int32_t number) {
 }
 
 void RecordingState::end_step(const std::shared_ptr<RecordingState>& self,
-                              record::StepRecord step) {
+                              record::StepRecord step, std::int64_t end_ns) {
   step.step = step_.exchange(-1, std::memory_order_relaxed);
   if (step.step < 0 || recorder_.level() < record::Level::steps) return;
   step.ts = step_ts_.load(std::memory_order_relaxed);
-  step.dur = record::span_now_ns() - step.ts;
+  step.dur = end_ns - step.ts;
   ring(self).try_push(step);
 }
 

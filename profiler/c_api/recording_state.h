@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "profiler/c_api/declarations.h"
@@ -58,7 +59,8 @@ class RecordingState {
   std::int32_t step() const { return step_.load(std::memory_order_relaxed); }
   void begin_step(std::int32_t number);
   // With its number and times.
-  void end_step(const std::shared_ptr<RecordingState>& self, record::StepRecord step);
+  void end_step(const std::shared_ptr<RecordingState>& self, record::StepRecord step,
+                std::int64_t end_ns = monotonic_now_ns());
 
  private:
   friend class ThreadRings;

@@ -191,7 +191,7 @@ class Process {
   std::shared_ptr<RecordingState>* state_ = nullptr;
 };
 
-void end_process() { process->end_for_good(); }
+void end_process() { end_recording_for_good(); }
 
 // A thread's own tracks and names, so that it asks for each once.
 class ThreadTracks {
@@ -298,21 +298,25 @@ void note(const char* call, OpenFile file, Operation operation, std::int64_t beg
   errno = error;
 }
 
+std::atomic<std::int64_t> whole_ns{0};  // when the step under way was whole; 0: it is not
+
 void step_begins(std::int32_t number) {
+  whole_ns.store(0, std::memory_order_relaxed);
   if (!is_recording()) return;
   const OwnWork own_work;
   if (std::shared_ptr<RecordingState>* const state = process->recording())
     (*state)->begin_step(number);
 }
 
-void step_ends() {
+void step_ends(std::int64_t end_ns) {
+  whole_ns.store(0, std::memory_order_relaxed);
   if (!is_recording()) return;
   const OwnWork own_work;
   std::shared_ptr<RecordingState>* const state = process->recording();
   if (state == nullptr) return;
   record::StepRecord step;
   step.loss = step.grad_norm = step.loss_scale = step.lr = std::numeric_limits<double>::quiet_NaN();
-  (*state)->end_step(*state, step);
+  (*state)->end_step(*state, step, end_ns);
 }
 
 // Before any other code of the program but that of its libraries.
@@ -369,7 +373,11 @@ void begin_step(std::int32_t number) {
   if (!rules().has_steps()) step_begins(number);
 }
 void end_step() {
-  if (!rules().has_steps()) step_ends();
+  if (!rules().has_steps()) step_ends(now_ns());
+}
+
+void step_is_whole() {
+  if (!rules().has_steps()) whole_ns.store(now_ns(), std::memory_order_relaxed);
 }
 
 std::int64_t range_begins(const std::string& name) {
@@ -381,7 +389,7 @@ std::int64_t range_begins(const std::string& name) {
 void range_ends(const std::string& name, std::int64_t begin_ns) {
   const std::int64_t end_ns = now_ns();
   if (!is_recording()) return;
-  if (rules().is_step(name)) return step_ends();
+  if (rules().is_step(name)) return step_ends(end_ns);
   const OwnWork own_work;
   std::shared_ptr<RecordingState>* const state = process->recording();
   if (state == nullptr) return;
@@ -402,7 +410,9 @@ void end_recording() {
   errno = error;
 }
 void end_recording_for_good() {
-  if (process != nullptr && !is_at_own_work()) process->end_for_good();
+  if (process == nullptr || is_at_own_work()) return;
+  if (const std::int64_t end_ns = whole_ns.load(std::memory_order_relaxed)) step_ends(end_ns);
+  process->end_for_good();
 }
 
 }  // namespace sluice::inject

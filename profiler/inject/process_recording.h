@@ -35,6 +35,8 @@ int stage_of(const char* name, int kind, int place, int phase, int cause);  // -
 void note_span(int stage, std::int64_t begin_ns, std::int64_t end_ns);
 void begin_step(std::int32_t number);
 void end_step();
+// The step under way has done all that makes it a step: where the program ends, it has ended here.
+void step_is_whole();
 
 // A range that the program names, from where it begins until it ends: an operation, something to be
 // seen, or a step, as the rules have it (rules.h). Where the rules have steps, begin_step() and

@@ -5,7 +5,6 @@ program's own sitecustomize follows. Where there is no torch, nothing is done.
 A step begins with the first forward, and ends with the first forward behind an optimizer's step, so
 that accumulation, several optimizers and an optimizer that is called for each part are one step."""
 
-import atexit
 import ctypes
 import importlib.util
 import os
@@ -44,10 +43,7 @@ class Recording:
 
     def updated(self):
         self._is_updated = True
-
-    def ends(self):
-        if self._is_updated:
-            self._library.sluice_inject_end_step()
+        self._library.sluice_inject_step_is_whole()
 
 
 class Marks(threading.local):
@@ -98,7 +94,6 @@ def mark(torch, recording):
             recording.span("backward", begin)
 
     torch.autograd.backward = recorded_backward
-    atexit.register(recording.ends)
 
 
 class WhenTorchComes:

@@ -66,7 +66,11 @@ void add_step(rundb::Writer& writer, const Tracks& tracks, std::int64_t step) {
 std::string whole_run(const std::string& path) {
   auto writer = require_ok(rundb::Writer::create(path, rundb::IfExists::refuse));
   require_ok(writer->write_facts(
-      {.meta = {{"method", "csd"}, {"clock", "real"}, {"record", "all"}, {"buffers", "3"}},
+      {.meta = {{"model", "tiny"},
+                {"method", "csd"},
+                {"clock", "real"},
+                {"record", "all"},
+                {"buffers", "3"}},
        .devices = {{.id = 0, .name = "csd0", .kind = "csd"},
                    {.id = 1, .name = "csd1", .kind = "csd"}},
        .links =
@@ -148,7 +152,7 @@ std::vector<Damage> damages() {
       {"DELETE FROM stat WHERE name = 'records_dropped_ring_full'", {{"lost records", kBlind}}},
       {"UPDATE stat SET value = 1 WHERE name = 'records_dropped_ring_full'",
        {{"lost records", Outcome::answer}}},
-      {"DELETE FROM meta", {{"mode", kBlind}}},
+      {"DELETE FROM meta", {{"mode", kBlind}, {"balance of devices", kBlind}}},
       {"DELETE FROM mode", {{"mode", kBlind}}},
       {"DELETE FROM string", blind},
       {"DELETE FROM track", with(blind, {{"counters", kBlind}})},
