@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <ctime>
+#include <deque>
 #include <optional>
 #include <unordered_map>
 
@@ -51,25 +52,44 @@ std::optional<UnderWay> under_way(const iocb& operation, std::int64_t now) {
   }
 }
 
-// By the address of what was submitted, which is what completes.
+// By the address of what was submitted, which is what completes. The system has a copy of it, so a
+// program may submit another operation from there while the first is under way (DeepSpeed's does):
+// which of them is complete nobody says, and the oldest is taken.
 class Submitted {
  public:
   void add(const iocb* operation, const UnderWay& made) {
     MutexLock lock(mutex_);
-    operations_[operation] = made;
+    operations_[operation].push_back(made);
   }
-  std::optional<UnderWay> take(const iocb* operation) {
-    MutexLock lock(mutex_);
-    const auto found = operations_.find(operation);
-    if (found == operations_.end()) return std::nullopt;
-    const UnderWay made = found->second;
-    operations_.erase(found);
-    return made;
+  std::optional<UnderWay> take_oldest(const iocb* operation) {
+    return take(operation, [](std::deque<UnderWay>& all) {
+      const UnderWay made = all.front();
+      all.pop_front();
+      return made;
+    });
+  }
+  // The system did not want it.
+  void take_back(const iocb* operation) {
+    take(operation, [](std::deque<UnderWay>& all) {
+      const UnderWay made = all.back();
+      all.pop_back();
+      return made;
+    });
   }
 
  private:
+  template <typename Take>
+  std::optional<UnderWay> take(const iocb* operation, Take take_one) {
+    MutexLock lock(mutex_);
+    const auto found = operations_.find(operation);
+    if (found == operations_.end()) return std::nullopt;
+    const UnderWay made = take_one(found->second);
+    if (found->second.empty()) operations_.erase(found);
+    return made;
+  }
+
   Mutex mutex_;
-  std::unordered_map<const iocb*, UnderWay> operations_ GUARDED_BY(mutex_);
+  std::unordered_map<const iocb*, std::deque<UnderWay>> operations_ GUARDED_BY(mutex_);
 };
 
 Submitted& submitted() {
@@ -82,7 +102,7 @@ void note_completed(const io_event& event) {
   std::optional<UnderWay> made;
   {
     const OwnWork own_work;
-    made = submitted().take(operation);
+    made = submitted().take_oldest(operation);
   }
   if (!made) return;
   if (made->is_flush) {
@@ -128,7 +148,7 @@ SLUICE_IN_FRONT_OF_AIO int io_submit(void* context, long count, iocb** operation
   const int done = asked(SYS_io_submit, context, count, operations);
   for (long i = done < 0 ? 0 : done; i < count; ++i) {
     const OwnWork own_work;
-    static_cast<void>(submitted().take(operations[i]));
+    submitted().take_back(operations[i]);
   }
   return done;
 }

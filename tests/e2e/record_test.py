@@ -200,6 +200,46 @@ def what_fio_moves_is_recorded_to_the_byte(place):
                       f"bytes with {engine}")
 
 
+AIO = r"""
+#include <fcntl.h>
+#include <libaio.h>
+#include <stdlib.h>
+int main(int argc, char** argv) {
+  const int file = open(argv[argc - 1], O_RDONLY);
+  io_context_t context = 0;
+  struct iocb block, *blocks[] = {&block};
+  struct io_event done[3];
+  char* bytes = malloc(4096);
+  if (io_setup(8, &context) != 0) return 77;
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 3; ++i) {  /* from one place: the system has a copy of the first */
+      io_prep_pread(&block, file, bytes, 1000 + i, 0);
+      if (io_submit(context, 1, blocks) != 1) return 1;
+    }
+    if (io_getevents(context, 3, 3, done, NULL) != 3) return 2;
+  }
+  io_prep_pread(&block, 999, bytes, 1000, 0);
+  return io_submit(context, 1, blocks) == 1;
+}
+"""
+
+
+@test
+def an_operation_submitted_from_where_another_is_under_way_is_recorded(place):
+    compiler = shutil.which("cc")
+    (place / "main.c").write_text(AIO)
+    built = compiler and subprocess.run([compiler, place / "main.c", "-o", place / "program",
+                                         "-laio"], capture_output=True, check=False)
+    if not built or built.returncode != 0:
+        raise Skip("no cc, or no libaio.h")
+    (place / "data").write_bytes(bytes(4096))
+    code, _, said = recorded(place, [place / "program", place / "data"])
+    if code == 77:
+        raise Skip("this kernel refuses Linux aio")
+    require_equal(code, 0, f"exit code: {said}")
+    require_equal(operations(place / "run.db"), {"aio read": [30, 10 * 3003, 0]}, "operations")
+
+
 # Two optimizers, accumulation of two, and an evaluation that changes nothing.
 TRAINING = """
 import os, sys, torch
