@@ -26,7 +26,8 @@ struct Needed {
 constexpr std::array kNeeded = {
     Needed{"compare", "a", "compare needs two runs: sluice compare A B"},
     Needed{"compare", "b", "compare needs two runs: sluice compare A B"},
-    Needed{"export", "--format", "which format? --format chrome (Perfetto), csv or nsys"}};
+    Needed{"export", "--format",
+           "which format? --format chrome (Perfetto), csv, nsys or tensorboard"}};
 
 // "show: database is missing: the run database" of the library's "database is required". Empty: it
 // is another error.

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/figure_text.h"
+#include "base/shell_quoted.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/number_range.h"
@@ -16,6 +17,7 @@
 #include "profiler/report/csv_export.h"
 #include "profiler/report/html_report.h"
 #include "profiler/report/nsys_export.h"
+#include "profiler/report/tensorboard_export.h"
 
 namespace sluice::cli {
 namespace {
@@ -120,6 +122,20 @@ Status export_chrome(rundb::Reader& reader, const ReportArguments& arguments,
   return ok_status();
 }
 
+Status export_tensorboard(rundb::Reader& reader, const ReportArguments& arguments,
+                          const report::RunPart& part, const report::OnProgress& on_progress) {
+  ASSIGN_OR_RETURN(const report::TensorboardCounts counts,
+                   report::export_tensorboard(reader, arguments.output, arguments.if_exists(), part,
+                                              on_progress));
+  if (counts.steps == 0)
+    fmt::print(stderr, "sluice: warning: no step of this run has ended: the curves are empty\n");
+  print("{}: {}{} scalars; open it with tensorboard --logdir {}\n", counts.file, part_text(part),
+        format_whole(counts.scalars), shell_quoted(arguments.output));
+  if (!counts.absent.empty())
+    print("No curve, since no step has a value: {}\n", fmt::join(counts.absent, ", "));
+  return ok_status();
+}
+
 Status write_export(const ReportArguments& arguments) {
   RETURN_IF_ERROR(refuse_to_overwrite_a_run(arguments));
   ASSIGN_OR_RETURN(WholeRun run, WholeRun::open(arguments.database));
@@ -133,6 +149,8 @@ Status write_export(const ReportArguments& arguments) {
   } else if (arguments.format == "csv") {
     status = report::export_csv(reader, arguments.output, arguments.if_exists(), part, on_progress);
     if (status.ok()) print("{}: {}a CSV file for each table.\n", arguments.output, part_text(part));
+  } else if (arguments.format == "tensorboard") {
+    status = export_tensorboard(reader, arguments, part, on_progress);
   } else {
     status =
         report::export_nsys(reader, arguments.output, arguments.if_exists(), part, on_progress);
@@ -187,10 +205,12 @@ void add_export_command(CLI::App& app, int& exit_code) {
           "--format", arguments->format,
           "chrome: JSON in the Trace Event Format, for Perfetto, compressed where the output's "
           "name ends in .gz; csv: a folder with a file for each table; nsys: SQLite with Nsight "
-          "Systems' table names")
+          "Systems' table names; tensorboard: a folder with an event file of TensorBoard's")
       ->required()
-      ->check(one_of({"chrome", "csv", "nsys"}));
-  command->add_option("-o,--output", arguments->output, "the file, or for csv the folder, to write")
+      ->check(one_of({"chrome", "csv", "nsys", "tensorboard"}));
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "the file, or for csv and tensorboard the folder, to write")
       ->required();
   CLI::Option* steps = command->add_option(
       "--steps", arguments->choice.steps,
@@ -199,7 +219,9 @@ void add_export_command(CLI::App& app, int& exit_code) {
       ->check(at_least(1))
       ->excludes(steps);
   command->footer(
-      "Example:\n  sluice export out/tiny/run.db --format chrome --last 10 -o trace.json.gz");
+      "Examples:\n"
+      "  sluice export out/tiny/run.db --format chrome --last 10 -o trace.json.gz\n"
+      "  sluice export out/tiny/run.db --format tensorboard -o logs/tiny");
   command->callback([arguments, &exit_code] {
     const Status status = write_export(*arguments);
     if (!status.ok()) exit_code = report_error(wrong_database(status.error()));

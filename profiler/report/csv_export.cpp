@@ -4,36 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "storage/rundb/query.h"
 
 namespace sluice::report {
 namespace {
-
-Status take_folder(const std::string& folder, IfExists if_exists) {
-  std::error_code error;
-  if (std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error)) {
-    return make_error(ErrorCode::config, "{}: is a file; CSV needs a folder, for a file a table",
-                      folder);
-  }
-  if (if_exists == IfExists::refuse && std::filesystem::is_directory(folder, error) &&
-      !std::filesystem::is_empty(folder, error)) {
-    return make_error(ErrorCode::config,
-                      "{}: holds files already; name another folder, or write over them with "
-                      "--force",
-                      folder);
-  }
-  const std::filesystem::path parent = std::filesystem::path(folder).parent_path();
-  if (!parent.empty() && !std::filesystem::is_directory(parent, error)) {
-    return make_error(ErrorCode::not_found, "{}: there is no folder {}; make it first", folder,
-                      parent.string());
-  }
-  std::filesystem::create_directory(folder, error);
-  if (error) return make_error(ErrorCode::io, "{}: cannot be made: {}", folder, error.message());
-  return ok_status();
-}
 
 std::string quoted_name(const std::string& name) {
   std::string text = "\"";
@@ -118,7 +94,7 @@ std::string csv_field(const rundb::Cell& cell) {
 
 Status export_csv(rundb::Reader& reader, const std::string& folder, IfExists if_exists,
                   const RunPart& part, const OnProgress& on_progress) {
-  RETURN_IF_ERROR(take_folder(folder, if_exists));
+  RETURN_IF_ERROR(take_output_folder(folder, if_exists));
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader.snapshot());
   ASSIGN_OR_RETURN(const std::vector<rundb::TableInfo> tables, rundb::Query(reader).tables());
   for (std::size_t i = 0; i < tables.size(); ++i) {

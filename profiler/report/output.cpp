@@ -55,6 +55,28 @@ Status check_output_file(const std::string& path, IfExists if_exists) {
   return ok_status();
 }
 
+Status take_output_folder(const std::string& folder, IfExists if_exists) {
+  std::error_code error;
+  if (std::filesystem::exists(folder, error) && !std::filesystem::is_directory(folder, error)) {
+    return make_error(ErrorCode::config, "{}: is a file; this format needs a folder", folder);
+  }
+  if (if_exists == IfExists::refuse && std::filesystem::is_directory(folder, error) &&
+      !std::filesystem::is_empty(folder, error)) {
+    return make_error(ErrorCode::config,
+                      "{}: holds files already; name another folder, or write over them with "
+                      "--force",
+                      folder);
+  }
+  const std::filesystem::path parent = std::filesystem::path(folder).parent_path();
+  if (!parent.empty() && !std::filesystem::is_directory(parent, error)) {
+    return make_error(ErrorCode::not_found, "{}: there is no folder {}; make it first", folder,
+                      parent.string());
+  }
+  std::filesystem::create_directory(folder, error);
+  if (error) return make_error(ErrorCode::io, "{}: cannot be made: {}", folder, error.message());
+  return ok_status();
+}
+
 std::string unfinished_path(const std::string& path) { return path + ".part"; }
 
 Status finish_file(const std::string& path) {

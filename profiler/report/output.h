@@ -22,6 +22,9 @@ using OnProgress = std::function<void(double share)>;
 
 // ErrorCode::config or not_found: something is there that may not be replaced, or no folder is.
 Status check_output_file(const std::string& path, IfExists if_exists);
+// A folder for files: made if it is not there. One that holds anything is refused, unless its files
+// may be replaced.
+Status take_output_folder(const std::string& folder, IfExists if_exists);
 // Where the file is written until it is whole.
 std::string unfinished_path(const std::string& path);
 // Gives what was written there its name.

@@ -14,20 +14,15 @@ import decimal
 import gzip
 import json
 import os
-import pathlib
 import re
 import sqlite3
 import subprocess
 
+from readers import NSYS_AI, PERFETTO, READER_LIMIT_S, reader
 from sluice_run import (SAMPLES, Skip, database, main, require, require_equal, require_words,
                         sluice, test)
 
-READERS = pathlib.Path(os.environ.get("SLUICE_READERS") or pathlib.Path(
-    os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "sluice/readers"))
-READER_LIMIT_S = 300
 FETCH_LIMIT_S = 120
-NSYS_AI = "0.3.0"
-PERFETTO = "0.59.1"
 SCHEMA = "3.25.0"
 MS = 1_000_000
 
@@ -52,19 +47,6 @@ def shown(run):
 def names_of(run, view):
     with database(run) as db:
         return {row[0] for row in db.execute(f"SELECT DISTINCT name FROM {view}")}
-
-
-def reader(package, version):
-    """The Python of the environment that has a package in this version."""
-    python = READERS / "bin/python"
-    said = subprocess.run(
-        [python, "-c", f"import importlib.metadata as m; print(m.version({package!r}))"],
-        capture_output=True, text=True, check=False) if python.exists() else None
-    found = said.stdout.strip() if said and said.returncode == 0 else "none"
-    if found != version:
-        raise Skip(f"{package} {version} is not in {READERS} ({found} is); scripts/setup puts it "
-                   "there")
-    return python
 
 
 # nsys-ai ------------------------------------------------------------------------------------------
