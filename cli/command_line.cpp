@@ -139,6 +139,7 @@ std::unique_ptr<CLI::App> make_command_line(int& exit_code) {
   add_weights_command(app, exit_code);
   add_record_command(app, exit_code);
   add_show_command(app, exit_code);
+  add_watch_command(app, exit_code);
   add_merge_command(app, exit_code);
   add_compare_command(app, exit_code);
   add_report_command(app, exit_code);

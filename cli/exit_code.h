@@ -1,7 +1,7 @@
 #pragma once
 // Exit codes of the command: 0 done; 1 the run failed; 2 usage or configuration; 3 a --fail-if
-// tripped; 4 a --fail-if was not judged, since the runs cannot be compared; 5 a change was taken
-// back by its --revert-if.
+// tripped, or with --fail a --when held; 4 a --fail-if was not judged, since the runs cannot be
+// compared; 5 a change was taken back by its --revert-if.
 //
 // Thread contract: main thread.
 

@@ -20,6 +20,7 @@ struct TrainArguments {
   std::vector<std::string> changes;
   std::string database;
   std::int64_t steps = 0;
+  int metrics_port = -1;  // below 0: nobody asked
   bool resume = false;
   bool json = false;
   bool settings = false;

@@ -45,6 +45,7 @@
 #include "core/weights/optimizer_checkpoint.h"
 #include "hls/host/xrt_devices.h"
 #include "profiler/collect/collector.h"
+#include "profiler/watch/metrics_server.h"
 
 namespace sluice::cli {
 namespace {
@@ -180,6 +181,21 @@ class TrainCommand {
       live_ = session::LiveControl::start_or_warn(
           *run_, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
     }
+    return ranks_->agreed(start_metrics());
+  }
+
+  // Once the record is there, since that is what they are read from.
+  Status start_metrics() {
+    if (arguments_.metrics_port < 0 || !is_told()) return ok_status();
+    if (recording_->recorder() == nullptr) {
+      return make_error(ErrorCode::config,
+                        "--metrics {}: with record=off there is no record to read them from; use "
+                        "--set record=steps",
+                        arguments_.metrics_port);
+    }
+    ASSIGN_OR_RETURN(metrics_,
+                     watch::MetricsServer::start(config_.files.database, arguments_.metrics_port));
+    log_info("metrics at " + metrics_->address());
     return ok_status();
   }
 
@@ -300,6 +316,7 @@ class TrainCommand {
   // The database is closed whatever became of the run; what the run says goes first.
   Status close_recording(Status trained) {
     if (live_) live_->close(trained.ok() ? "the run has ended" : trained.error().message());
+    metrics_.reset();
     recording_->close();
     if (!json_.empty() && is_told()) print_lines(json_ + "\n");
     return trained.ok() ? ok_status() : words().how_it_stopped(trained.error());
@@ -327,6 +344,7 @@ class TrainCommand {
   std::unique_ptr<tune::Replanner> replanner_;   // null: replan=false; outlives the run
   std::unique_ptr<train::TrainingRun> run_;
   std::unique_ptr<session::LiveControl> live_;
+  std::unique_ptr<watch::MetricsServer> metrics_;
   std::string json_;
 };
 
@@ -365,6 +383,11 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->check(at_least(1));
   command->add_flag("--resume", arguments->resume, "go on from the last committed step");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
+  command
+      ->add_option("--metrics", arguments->metrics_port,
+                   "a port of 127.0.0.1 where Prometheus finds the run's figures, at /metrics; 0: "
+                   "any free one, which is said")
+      ->check(number_range(std::int64_t{0}, std::int64_t{65'535}));
   command->add_flag("--settings", arguments->settings,
                     "list every setting, with range and default");
   command->footer(
@@ -378,6 +401,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       "  sluice train sample_models/runs/tiny.toml --at 50:pipeline=serial \\\n"
       "      --at 100:method=host\n"
       "  sluice train sample_models/runs/tiny.toml --resume --steps 400\n"
+      "  sluice train sample_models/runs/tiny.toml --metrics 9100\n"
       "  sluice train --like out/tiny/run.db --set buffers=6 --set output=out/tiny-2\n"
       "  mpirun -n 4 --mca mpi_yield_when_idle 1 sluice train \\\n"
       "      sample_models/runs/tiny.toml --shard zero1");

@@ -1,15 +1,16 @@
 #pragma once
-// Which run databases are being written on this machine now. The kernel says who holds a lock
-// (/proc/locks), so nothing is locked to find out, and no run is disturbed.
+// Which run databases are being written on this machine now (storage/rundb/recording_now.h).
 //
 // Thread contract: free functions that read /proc; not the frame thread.
 
 #include <string>
 #include <vector>
 
+#include "storage/rundb/recording_now.h"
+
 namespace sluice::gui {
 
-bool is_being_recorded(const std::string& database_path);
+using rundb::is_being_recorded;
 
 // Absolute paths, as far as this user may see the processes.
 std::vector<std::string> live_runs();

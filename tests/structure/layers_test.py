@@ -94,6 +94,7 @@ MAY_USE = {
     "profiler/cupti": {"base", "profiler/record"},
     "profiler/answers": {"base", "storage/rundb", "profiler/analyze"},
     "profiler/report": {"base", "storage/rundb", "profiler/analyze", "profiler/answers"},
+    "profiler/watch": {"base", "storage/rundb", "profiler/analyze"},
     # Neither core/model/gpt2 nor a device's library: a window opens a run of any machine.
     "gui/data": {"base", "storage/rundb", "profiler/analyze", "profiler/report", "core/control",
                  "core/settings", "core/tune"},
@@ -106,8 +107,8 @@ MAY_USE = {
     # No libtorch: whatever torch a program has, tensors come by DLPack.
     "python": {"base", "core/activation", "core/session", "core/optimizer", "storage/io"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "profiler/c_api", "profiler/analyze", "profiler/answers", "profiler/cupti",
-            "profiler/report", "core/calibrate",
+            "profiler/c_api", "profiler/analyze", "profiler/answers",
+            "profiler/cupti", "profiler/report", "core/calibrate", "profiler/watch",
             "core/calibrate/ranks", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
