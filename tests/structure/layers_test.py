@@ -19,7 +19,7 @@ CORE_WITHOUT_TORCH = {
     "core/optimizer", "core/compress", "core/csd", "core/offload",
     "core/model", "core/activation", "core/data", "core/weights", "core/settings",
     "core/plan", "core/session", "core/train",
-    "core/simulate", "core/tune", "core/shard", "core/answers",
+    "core/simulate", "core/tune", "core/replay", "core/shard", "core/answers",
 }
 OFFLOAD_MAY = {"base", "profiler/record", *STORAGE, "core/platform", "core/stages",
                "core/runtime", "core/optimizer", "core/compress", "core/csd", "core/model"}
@@ -82,9 +82,12 @@ MAY_USE = {
     "core/simulate": {*PLAN_MAY, "core/plan", "core/train", "core/collective", "core/shard"},
     "core/tune": {*PLAN_MAY, "storage/rundb", "profiler/analyze", "core/control", "core/plan",
                   "core/session", "core/train", "core/simulate", "core/collective", "core/shard"},
+    # Any program's record: the analysis' rows and the runtime's costs, and nothing of our schedule.
+    "core/replay": {"base", "storage/rundb", "profiler/analyze", "core/platform", "core/stages",
+                    "core/runtime"},
     "core/answers": {"base", "storage/rundb", "core/activation", "core/model", "core/offload",
-                     "core/plan", "core/platform", "core/stages", "core/runtime", "core/session",
-                     "core/settings",
+                     "core/plan", "core/platform", "core/replay", "core/stages", "core/runtime",
+                     "core/session", "core/settings",
                      "core/simulate", "core/train", "core/tune"},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
