@@ -12,6 +12,7 @@
 
 #include "base/saturating.h"
 #include "core/replay/program_order.h"
+#include "core/replay/wakes.h"
 #include "profiler/analyze/intervals.h"
 #include "profiler/analyze/track_order.h"
 
@@ -302,6 +303,7 @@ class Builder {
 
   void add_edges() {
     list_flows();
+    list_wakes();
     bound_.assign(graph_.nodes.size(), -1);
     for (std::int32_t n = 0; n < static_cast<std::int32_t>(graph_.nodes.size()); ++n) {
       graph_.nodes[index(n)].first_edge = static_cast<std::int32_t>(graph_.edges.size());
@@ -336,10 +338,42 @@ class Builder {
     const TimeNs begin_ns = node(n).begin_ns;
     const std::int32_t flow = latest_flow(n, begin_ns);
     if (flow >= 0 && node(flow).end_ns > before_ns + kSameInstantNs) return flow;
-    const std::int32_t latest = latest_ended(begin_ns, n, origins_[index(n)].thread);
-    if (latest < 0 || node(latest).end_ns <= before_ns + kSameInstantNs) return -1;
+    const std::int32_t latest = ended_in_gap(n, before_ns);
+    if (latest < 0) return -1;
     const TimeNs after_ns = begin_ns - node(latest).end_ns;
-    return after_ns <= std::min(kAtOnceNs, gap_ns / kWorkedPart) ? latest : -1;
+    const bool is_wake = wakes_[index(n)] || after_ns <= std::min(kAtOnceNs, gap_ns / kWorkedPart);
+    return is_wake ? latest : -1;
+  }
+
+  // What ended last in the gap of a thread before this piece. -1: nothing of another thread.
+  std::int32_t ended_in_gap(std::int32_t n, TimeNs before_ns) {
+    const std::int32_t latest = latest_ended(node(n).begin_ns, n, origins_[index(n)].thread);
+    return latest < 0 || node(latest).end_ns <= before_ns + kSameInstantNs ? -1 : latest;
+  }
+
+  void list_wakes() {
+    using Kind = std::array<std::int32_t, 4>;
+    std::map<Kind, std::int32_t> kinds;
+    std::vector<Pause> pauses;
+    std::vector<std::int32_t> pieces;
+    for (std::int32_t n = 0; n < static_cast<std::int32_t>(graph_.nodes.size()); ++n) {
+      const Origin& origin = origins_[index(n)];
+      if (origin.thread < 0 || origin.before < 0) continue;
+      const TimeNs before_ns = node(origin.before).end_ns;
+      const std::int32_t latest =
+          node(n).begin_ns <= before_ns + kSameInstantNs ? -1 : ended_in_gap(n, before_ns);
+      if (latest < 0) continue;
+      const Kind kind{origin.thread, node(n).name, origins_[index(latest)].thread,
+                      node(latest).name};
+      const auto next = static_cast<std::int32_t>(kinds.size());
+      pauses.push_back({kinds.try_emplace(kind, next).first->second, node(n).begin_ns - before_ns,
+                        node(n).begin_ns - node(latest).end_ns});
+      pieces.push_back(n);
+    }
+    const std::vector<bool> are = are_wakes(pauses);
+    wakes_.assign(graph_.nodes.size(), false);
+    for (std::size_t p = 0; p < pieces.size(); ++p)
+      wakes_[index(pieces[p])] = are[index(pauses[p].kind)];
   }
 
   void add_edges_of_asked(std::int32_t n) {
@@ -464,9 +498,10 @@ class Builder {
   TimeNs at_once_ns_ = 0;
   OperationGraph graph_;
   std::vector<ThreadOrder> orders_;
-  std::vector<Origin> origins_;                    // by node
-  std::vector<std::int32_t> by_end_;               // nodes
-  std::vector<std::int32_t> bound_;                // by node: what its binding edge is from
+  std::vector<Origin> origins_;       // by node
+  std::vector<std::int32_t> by_end_;  // nodes
+  std::vector<bool> wakes_;          // by node: a piece whose thread waited for another's operation
+  std::vector<std::int32_t> bound_;  // by node: what its binding edge is from
   std::vector<std::vector<std::int32_t>> pieces_;  // nodes, by thread
   std::unordered_map<std::int64_t, std::int32_t> thread_of_track_;
   std::unordered_map<std::int64_t, std::int32_t> link_of_;   // by id of the row

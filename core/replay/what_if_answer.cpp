@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "storage/rundb/completeness.h"
+
 namespace sluice::replay {
 namespace {
 
@@ -91,6 +93,16 @@ Result<ReplayAnswer> replay_record(rundb::Reader& reader, std::span<const Change
   answer.stand_ins = window->info.mode.stand_ins;
   answer.clock_note = window->info.clock_note();
   answer.why_not = why_unexplained(answer);
+  ASSIGN_OR_RETURN(const rundb::Completeness rows, rundb::completeness_of(reader));
+  if (rows.operations_missing > 0) {
+    answer.why_not =
+        fmt::format("The record is not whole: {} have no rows any more.", rows.missing_words());
+  }
+  ASSIGN_OR_RETURN(const std::vector<rundb::StatRow> losses, reader.losses());
+  if (!losses.empty()) {
+    answer.notes.push_back(
+        "Records were lost (sluice show says which): what these operations did is in no figure.");
+  }
   RETURN_IF_ERROR(add_changes(graph, changes, answer));
   return answer;
 }

@@ -36,6 +36,7 @@ def readers_of(database, other, place):
     yield ("show", database), None
     yield ("compare", database, other), None
     yield ("compare", other, database), None
+    yield ("replay", database), None
     yield ("report", database, "-o", place / "new.html"), place / "new.html"
     for form in FORMATS:
         out = place / f"new.{form}"

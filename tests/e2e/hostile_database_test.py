@@ -88,6 +88,7 @@ def some_commands_on(database, run):
     """One command of each way to read a run database."""
     yield ("show", database)
     yield ("compare", database, run)
+    yield ("replay", database, "--link", "host=x2")
     yield ("report", database, "-o", database.with_name("page.html"))
     yield ("export", database, "--format", "chrome", "-o", database.with_name("run.json"))
 
@@ -98,6 +99,7 @@ def commands_on(database, run):
     yield ("show", database, "--json", "--last", 1000)
     yield ("compare", database, run)
     yield ("compare", run, database, "--json")
+    yield ("replay", database, "--drives", 3)
     yield ("simulate", "--fit", "--like", database)
     yield ("simulate", "--fit", "--like", database, "--json")
     yield ("tune", database)

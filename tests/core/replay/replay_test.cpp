@@ -179,6 +179,30 @@ Made waiting_thread(double bytes_per_s) {
   return made;
 }
 
+// A thread waits for another's read and then works for a while that nothing records, so that only
+// all its pauses together say what it waits for.
+Made late_thread(double bytes_per_s) {
+  Made made{.program = std::make_unique<MadeProgram>(std::vector<MadeLink>{{"nvme0.drive"}})};
+  const std::int64_t reads = made.program->thread("reader", {"nvme0.drive"});
+  const std::int64_t main = made.program->thread("main");
+  std::vector<std::pair<TimeNs, TimeNs>> steps;
+  TimeNs now = kMs;
+  for (int step = 0; step < kStepCount; ++step) {
+    const TimeNs begin = now;
+    for (int i = 0; i < kRounds; ++i) {
+      const double bytes = (1 + i % 3) * 4e6;
+      const TimeNs read = now + ns_of(bytes, bytes_per_s);
+      made.program->add(reads, "read", now, read, static_cast<std::int64_t>(bytes));
+      made.program->add(main, "compute", read + 500 * kUs, read + 2 * kMs);
+      now = read + 2 * kMs;
+    }
+    steps.emplace_back(begin, now);
+    made.program->step(step, begin, now);
+  }
+  made.step_seconds = seconds_of(steps);
+  return made;
+}
+
 struct Case {
   std::string name;
   Made (*make)(double bytes_per_s);
@@ -189,7 +213,8 @@ const std::vector<Case> kCases = {{"a serial reader", serial_reader, "nvme0.driv
                                   {"a pipeline with two buffers", two_buffers, "drive", 2e9},
                                   {"two drives behind one link", two_drives, "host", 3e9},
                                   {"a fan-in", fan_in, "a.drive", 2e9},
-                                  {"a thread that waits", waiting_thread, "drive", 2e9}};
+                                  {"a thread that waits", waiting_thread, "drive", 2e9},
+                                  {"a thread that goes on later", late_thread, "drive", 2e9}};
 
 TEST_CASE("the replay of a record gives its time again") {
   for (const Case& made_case : kCases) {
