@@ -267,13 +267,17 @@ class Builder {
 
   // The node that ended last by then, and began before this one; of several, the one that has most
   // to do with it. -1: none.
-  std::int32_t latest_ended(TimeNs by_ns, std::int32_t effect, std::int32_t but_thread = -1) {
+  // `after_ns`: nothing that ended by then is looked at, since a thread's own pieces may be all
+  // there is.
+  std::int32_t latest_ended(TimeNs by_ns, std::int32_t effect, std::int32_t but_thread = -1,
+                            TimeNs after_ns = -1) {
     auto end = std::ranges::upper_bound(by_end_, by_ns + kSameInstantNs, {},
                                         [this](std::int32_t n) { return node(n).end_ns; });
     std::int32_t best = -1;
     TimeNs latest_ns = by_ns;
     while (end != by_end_.begin()) {
       const std::int32_t n = *--end;
+      if (node(n).end_ns <= after_ns) break;
       if (best >= 0 && node(n).end_ns < latest_ns - kSameInstantNs) break;
       if (!precedes(n, effect) || node(n).begin_ns >= by_ns) continue;
       if (but_thread >= 0 && origins_[index(n)].thread == but_thread) continue;
@@ -347,8 +351,7 @@ class Builder {
 
   // What ended last in the gap of a thread before this piece. -1: nothing of another thread.
   std::int32_t ended_in_gap(std::int32_t n, TimeNs before_ns) {
-    const std::int32_t latest = latest_ended(node(n).begin_ns, n, origins_[index(n)].thread);
-    return latest < 0 || node(latest).end_ns <= before_ns + kSameInstantNs ? -1 : latest;
+    return latest_ended(node(n).begin_ns, n, origins_[index(n)].thread, before_ns + kSameInstantNs);
   }
 
   void list_wakes() {
