@@ -234,10 +234,31 @@ class Fit {
       }
       if (seconds > 0) route.bytes_per_s = bytes / seconds;
     }
+    take_latencies();
+    take_mean_at_least();
+  }
+
+  void take_latencies() {
     for (std::size_t t = 0; t < transfers_.size(); ++t) {
       Moving& moving = moving_[t];
       moving.begin_ns += std::min(route_of(t).latency_ns, moving.end_ns - moving.begin_ns - 1);
       set_seconds(moving, transfers_[t].size_bytes);
+    }
+  }
+
+  // Alone, none is slower than beside others: where the few that were alone were, something else
+  // held them up.
+  void take_mean_at_least() {
+    std::vector<std::pair<double, double>> sums(model_.routes.size());
+    for (std::size_t t = 0; t < transfers_.size(); ++t) {
+      auto& [bytes, seconds] = sums[static_cast<std::size_t>(transfers_[t].route)];
+      bytes += transfers_[t].size_bytes;
+      seconds += moving_[t].seconds;
+    }
+    for (std::size_t r = 0; r < sums.size(); ++r) {
+      Route& route = model_.routes[r];
+      if (route.bytes_per_s > 0)
+        route.bytes_per_s = std::max(route.bytes_per_s, sums[r].first / sums[r].second);
     }
   }
 

@@ -362,6 +362,71 @@ TEST_CASE("a record that does not say what its state is keeps it where it is") {
   CHECK(answer.error().message().find("does not say which operations") != std::string::npos);
 }
 
+// 2 ms of forward with a read of 1 ms within it, and behind that a write that forward asks for and
+// nobody waits for.
+TEST_CASE("what a thread does within a span stays in it, and what it only asked for does not") {
+  MadeProgram program({{"nvme0.drive"}, {"nvme1.drive"}});
+  const std::int64_t main = program.thread("main");
+  const std::int64_t reads = program.thread("out of nvme0", {"nvme0.drive"}, main);
+  const std::int64_t writes = program.thread("asynchronous", {"nvme1.drive"}, main);
+  for (int i = 0; i < 10; ++i) {
+    const TimeNs now = i * 3 * kMs;
+    program.add(main, "forward", now, now + 2 * kMs);
+    program.add(reads, "read", now + kMs / 4, now + kMs / 4 + kMs, 1'000'000);
+    program.add(writes, "write", now + 3 * kMs / 2, now + 5 * kMs / 2, 4'000'000);
+    program.add(main, "backward", now + 2 * kMs, now + 3 * kMs);
+  }
+  const auto reader = program.reader();
+  const std::vector<Change> changes{
+      {.kind = ChangeKind::without, .text = "--without read", .name = "read"},
+      {.kind = ChangeKind::without, .text = "--without write", .name = "write"},
+      {.kind = ChangeKind::without, .text = "--without forward", .name = "forward"}};
+  const ReplayAnswer answer = rundb::require_ok(replay_record(*reader, changes));
+  CHECK(std::abs(answer.error()) < 0.01);
+  CHECK(answer.changes.at(0).step_seconds == Approx(0.020).epsilon(0.05));
+  CHECK(answer.changes.at(1).step_seconds == Approx(0.030).epsilon(0.01));
+  CHECK(answer.changes.at(2).step_seconds == Approx(0.020).epsilon(0.05));
+}
+
+// Each operation is looked at beside a few others, and not beside all: with all this takes minutes.
+TEST_CASE("a thread of a hundred thousand operations is replayed") {
+  MadeProgram program({{"nvme0.drive"}});
+  const std::int64_t reads = program.thread("main", {"nvme0.drive"});
+  for (int i = 0; i < 100'000; ++i)
+    program.add(reads, "read", i * 10 * kUs, (i * 10 + 8) * kUs, 8'000);
+  const ReplayAnswer answer = answer_of(*program.reader(), {"drive=x2"});
+  CHECK(answer.replayed_seconds == Approx(1.0).epsilon(1e-3));
+  CHECK(answer.changes.at(0).step_seconds == Approx(0.6).epsilon(1e-3));
+}
+
+// Two of a hundred transfers were alone, and the drive held those up.
+TEST_CASE("a transfer that was slow alone says nothing of the others") {
+  MadeProgram program({{"nvme0.drive"}});
+  const std::int64_t first = program.thread("reader 0", {"nvme0.drive"});
+  const std::int64_t second = program.thread("reader 1", {"nvme0.drive"});
+  TimeNs now = 0;
+  for (int i = 0; i < 100; ++i) {
+    const bool is_alone = i % 50 == 20;
+    const TimeNs end = now + (is_alone ? 20 : 1) * kMs;
+    const auto one = program.add(first, "read", now, end, 1'000'000);
+    if (!is_alone) program.add(second, "read", now, end, 1'000'000);
+    if (is_alone) program.flow(one, program.add(second, "read", end, end + kMs, 1'000'000));
+    now = end + (is_alone ? kMs : 0);
+  }
+  const ReplayAnswer answer = answer_of(*program.reader());
+  CHECK(answer.links.at(0).bytes_per_s[0] == Approx(2e9).epsilon(0.05));
+}
+
+TEST_CASE("more operations at one time than a replay takes are refused in a sentence") {
+  MadeProgram program({{"nvme0.drive"}});
+  for (int i = 0; i < 4'200; ++i)
+    program.add(program.thread("main", {"nvme0.drive"}), "read", i, kMs, 1'000);
+  const auto answer = replay_record(*program.reader(), {});
+  REQUIRE_FALSE(answer.ok());
+  CHECK(answer.error().code() == ErrorCode::config);
+  CHECK(answer.error().message().find("4096") != std::string::npos);
+}
+
 TEST_CASE("the same record gives the same times") {
   const auto reader = two_drives(3e9).program->reader();
   const ReplayAnswer one = answer_of(*reader, {"host=x0.5"});
