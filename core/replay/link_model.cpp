@@ -48,15 +48,16 @@ struct Use {          // one direction of a link
     return full_s > 0 && full_s >= worth_share * all_s ? full_bytes / full_s : 0;
   }
   // What went over it in the fastest part of the time that counts, at the least.
-  double most() const {
-    std::vector<std::pair<double, double>> fastest = rates;
-    std::ranges::sort(fastest, std::greater<>());
+  double most_bytes_per_s = 0;
+  void find_most() {
+    std::ranges::sort(rates, std::greater<>());
     double seconds = 0;
-    for (const auto& [bytes_per_s, of_seconds] : fastest) {
+    for (const auto& [bytes_per_s, of_seconds] : rates) {
       seconds += of_seconds;
-      if (seconds >= kWorthShare * busy_s) return bytes_per_s;
+      most_bytes_per_s = bytes_per_s;
+      if (seconds >= kWorthShare * busy_s) break;
     }
-    return 0;
+    rates = {};
   }
 };
 
@@ -102,6 +103,9 @@ class Fit {
   void fit_all(Pass pass) {
     uses_.assign(model_.links.size(), {});
     sweep([this](double seconds) { note_use(seconds); });
+    for (auto& directions : uses_) {
+      for (Use& use : directions) use.find_most();
+    }
     for (std::size_t l = 0; l < model_.links.size(); ++l) {
       const bool is_own = std::ranges::count(own_, static_cast<std::int32_t>(l)) > 0;
       if (is_own == (pass == Pass::own_links)) fit_link(l);
@@ -379,7 +383,8 @@ class Fit {
       }
       const double declared = declared_[l][to];
       double rate = uses_[l][to].fitted(declared > 0 ? kDoubtShare : kWorthShare);
-      if (rate > 0 || (declared == 0 && is_limit)) rate = std::max(rate, uses_[l][to].most());
+      if (rate > 0 || (declared == 0 && is_limit))
+        rate = std::max(rate, uses_[l][to].most_bytes_per_s);
       if (rate == 0 && declared == 0) continue;
       link.source[to] = rate > 0 ? RateSource::fitted : RateSource::declared;
       rate = rate > 0 ? std::max(rate, alone) : declared;
@@ -391,7 +396,8 @@ class Fit {
   bool reached(const Route& route, std::int32_t l) const {
     const std::size_t to = side(route.direction);
     const double declared = declared_[static_cast<std::size_t>(l)][to];
-    const double most = std::max(route.bytes_per_s, uses_[static_cast<std::size_t>(l)][to].most());
+    const double most =
+        std::max(route.bytes_per_s, uses_[static_cast<std::size_t>(l)][to].most_bytes_per_s);
     return declared > 0 && most >= kReached * declared;
   }
 

@@ -6,8 +6,8 @@
 #include "core/replay/operation_graph.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
-#include <optional>
 #include <unordered_map>
 
 #include "base/saturating.h"
@@ -117,11 +117,8 @@ class Builder {
     const auto next = static_cast<std::int32_t>(graph_.names.size());
     const auto [known, is_new] = name_of_.try_emplace(*span.name, next);
     if (is_new) {
-      graph_.names.push_back({.text = *span.name,
-                              .drive_file = span.stage == nullptr ? "" : span.stage->drive_file,
-                              .is_kernel = span.track->links.empty()});
+      graph_.names.push_back({*span.name, span.stage == nullptr ? "" : span.stage->drive_file});
     }
-    graph_.names[index(known->second)].node_count += 1;
     return known->second;
   }
 

@@ -4,7 +4,6 @@
 //
 // Thread contract: plain data and a free function. Deterministic.
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -45,8 +44,6 @@ struct Node {
 struct OperationName {
   std::string text;
   std::string drive_file;  // that it moves: "state", "gradients", ...; else empty
-  bool is_kernel = false;
-  std::int64_t node_count = 0;
 };
 
 // A track of kernels, or a thread of a program.

@@ -5,7 +5,6 @@
 // Thread contract: plain data and free functions.
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 //
 // Thread contract: free functions.
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
