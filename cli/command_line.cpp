@@ -147,6 +147,7 @@ std::unique_ptr<CLI::App> make_command_line(int& exit_code) {
   add_simulate_command(app, exit_code);
   add_tune_command(app, exit_code);
   add_replay_command(app, exit_code);
+  add_mcp_command(app, exit_code);
   add_calibrate_command(app, exit_code);
   add_doctor_command(app, exit_code);
   for (CLI::App* command : app.get_subcommands(nullptr)) add_colour_option(*command);

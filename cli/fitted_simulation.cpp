@@ -8,47 +8,13 @@
 #include "cli/paint.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
-#include "core/tune/predicted_changes.h"
-#include "profiler/answers/prediction.h"
-#include "storage/rundb/reader.h"
+#include "core/answers/predicted_run.h"
 
 namespace sluice::cli {
 namespace {
 
 using answers::Asked;
 using answers::PredictedRun;
-
-Result<std::string> name_of(rundb::Reader& reader) {
-  ASSIGN_OR_RETURN(const auto meta, reader.meta());
-  for (const rundb::MetaRow& row : meta) {
-    if (row.key == "name") return row.value;
-  }
-  return std::string();
-}
-
-Result<PredictedRun> predict_run(const FittedSimulation& asked) {
-  RETURN_IF_ERROR(tune::check_predictable(asked.settings));
-  auto opened = rundb::Reader::open(asked.database);
-  if (!opened.ok()) return wrong_database(opened.error());
-  PredictedRun predicted;
-  predicted.asked = asked.settings.empty() ? Asked::every : Asked::these;
-  const auto run = name_of(**opened);
-  if (!run.ok()) return wrong_database(run.error());
-  predicted.run = *run;
-  const Result<tune::Predictor> predictor = tune::Predictor::open(asked.database);
-  if (!predictor.ok()) {
-    predicted.changes.unavailable = predictor.error().message();
-    return predicted;
-  }
-  predicted.recorded_seconds = predictor->recorded_seconds();
-  predicted.simulated_seconds = predictor->simulated_seconds();
-  if (asked.settings.empty()) {
-    predicted.changes = tune::predicted_changes(*predictor);
-    return predicted;
-  }
-  ASSIGN_OR_RETURN(predicted.changes, tune::predicted_together(*predictor, asked.settings));
-  return predicted;
-}
 
 std::string percent(double share) { return fmt::format("{:+.0f} %", share * 100); }
 
@@ -122,7 +88,8 @@ void print_text(const PredictedRun& predicted) {
 }  // namespace
 
 Status simulate_fitted(const FittedSimulation& asked) {
-  ASSIGN_OR_RETURN(const PredictedRun predicted, predict_run(asked));
+  ASSIGN_OR_RETURN(const PredictedRun predicted,
+                   of_database(answers::predicted_run(asked.database, asked.settings)));
   if (asked.json) {
     print_lines(json_text(answers::to_json(predicted), -1) + "\n");
   } else {

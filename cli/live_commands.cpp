@@ -9,12 +9,12 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
-#include "cli/live_change.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "cli/run_argument.h"
 #include "cli/terminal.h"
+#include "core/control/live_change.h"
 #include "core/tune/like_run.h"
 
 namespace sluice::cli {
@@ -84,8 +84,9 @@ Result<int> list_recorded_knobs(const LiveArguments& arguments) {
 
 Result<int> list_knobs(const LiveArguments& arguments) {
   if (arguments.recorded) return list_recorded_knobs(arguments);
-  ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
-  ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::knobs}, kLiveAnswer));
+  ASSIGN_OR_RETURN(const auto client, control::connect_to_run(arguments.database));
+  ASSIGN_OR_RETURN(const Message answer,
+                   client->ask({.kind = RequestKind::knobs}, control::kLiveAnswer));
   if (arguments.json) {
     print_knobs_json(client->greeting().run, answer.knobs);
     return kDone;
@@ -136,33 +137,36 @@ Result<int> set_knobs(const LiveArguments& arguments) {
       return make_error(ErrorCode::config, "{}: expected key=value, as in buffers=4", setting);
     }
   }
-  ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
+  ASSIGN_OR_RETURN(const auto client, control::connect_to_run(arguments.database));
   control::SetRequest set;
   set.settings = arguments.settings;
   set.revert_if = arguments.revert_if;
   set.watch_steps = arguments.watch_steps;
-  ASSIGN_OR_RETURN(const Message answer, ask_for_change(*client, set));
+  ASSIGN_OR_RETURN(const Message answer, control::ask_for_change(*client, set));
   if (arguments.no_wait) {
     print("Asked for: comes after step {}\n", answer.from_step - 1);
     return kDone;
   }
-  ASSIGN_OR_RETURN(ChangeEvent event, await_change(*client, answer.change));
+  ASSIGN_OR_RETURN(ChangeEvent event,
+                   control::await_change(*client, answer.change, is_interrupted));
   print_event(event, arguments);
   if (arguments.revert_if.empty()) return kDone;
   if (!arguments.json) print("Watching: {}\n", arguments.revert_if);
   flush_lines();
-  ASSIGN_OR_RETURN(event, await_change(*client, answer.change));
+  ASSIGN_OR_RETURN(event, control::await_change(*client, answer.change, is_interrupted));
   print_event(event, arguments);
   return event.state == ChangeState::reverted ? kTakenBack : kDone;
 }
 
 Result<int> keep_snapshot(const LiveArguments& arguments) {
-  ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
+  ASSIGN_OR_RETURN(const auto client, control::connect_to_run(arguments.database));
   ASSIGN_OR_RETURN(const Message subscribed,
-                   client->ask({.kind = RequestKind::subscribe}, kLiveAnswer));
+                   client->ask({.kind = RequestKind::subscribe}, control::kLiveAnswer));
   static_cast<void>(subscribed);
-  ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::snapshot}, kLiveAnswer));
-  ASSIGN_OR_RETURN(const control::SnapshotEvent kept, await_snapshot(*client, answer.snapshot));
+  ASSIGN_OR_RETURN(const Message answer,
+                   client->ask({.kind = RequestKind::snapshot}, control::kLiveAnswer));
+  ASSIGN_OR_RETURN(const control::SnapshotEvent kept,
+                   control::await_snapshot(*client, answer.snapshot, is_interrupted));
   if (arguments.json) {
     const nlohmann::json json = {
         {"step", kept.step}, {"path", kept.path}, {"bytes", kept.size_bytes}};
@@ -175,8 +179,9 @@ Result<int> keep_snapshot(const LiveArguments& arguments) {
 }
 
 Result<int> stop_run(const LiveArguments& arguments) {
-  ASSIGN_OR_RETURN(const auto client, connect_to_run(arguments.database));
-  ASSIGN_OR_RETURN(const Message answer, client->ask({.kind = RequestKind::stop}, kLiveAnswer));
+  ASSIGN_OR_RETURN(const auto client, control::connect_to_run(arguments.database));
+  ASSIGN_OR_RETURN(const Message answer,
+                   client->ask({.kind = RequestKind::stop}, control::kLiveAnswer));
   static_cast<void>(answer);
   print("{} stops after this step and commits it. Go on later with --resume.\n",
         client->greeting().run);

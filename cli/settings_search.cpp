@@ -5,13 +5,13 @@
 #include "cli/exit_code.h"
 #include "cli/fitted_start.h"
 #include "cli/interrupt.h"
-#include "cli/live_change.h"
 #include "cli/output.h"
 #include "cli/progress_line.h"
 #include "cli/sweep.h"
 #include "cli/terminal.h"
 #include "cli/tune_report.h"
 #include "core/calibrate/platform_text.h"
+#include "core/control/live_change.h"
 #include "core/platform/platform_text.h"
 #include "core/tune/fitted_run.h"
 #include "core/tune/machine_tuning.h"
@@ -86,9 +86,9 @@ class SettingsSearch {
                             ? fmt::format(", and {} is read as a model", arguments_.start)
                             : ", and --devices compares machines");
     }
-    ASSIGN_OR_RETURN(client_, connect_to_run(arguments_.start));
+    ASSIGN_OR_RETURN(client_, control::connect_to_run(arguments_.start));
     ASSIGN_OR_RETURN(const control::Message answer,
-                     client_->ask({.kind = control::RequestKind::knobs}, kLiveAnswer));
+                     client_->ask({.kind = control::RequestKind::knobs}, control::kLiveAnswer));
     choice_.changeable.emplace();
     for (const control::Knob& knob : answer.knobs) choice_.changeable->push_back(knob.key);
     return ok_status();
@@ -119,8 +119,9 @@ class SettingsSearch {
       set.settings.push_back(change.key + "=" + change.to);
     }
     install_interrupt_handler();  // steps may be long
-    ASSIGN_OR_RETURN(const control::Message answer, ask_for_change(*client_, set));
-    ASSIGN_OR_RETURN(const control::ChangeEvent applied, await_change(*client_, answer.change));
+    ASSIGN_OR_RETURN(const control::Message answer, control::ask_for_change(*client_, set));
+    ASSIGN_OR_RETURN(const control::ChangeEvent applied,
+                     control::await_change(*client_, answer.change, is_interrupted));
     if (!arguments_.json) {
       print("In force after step {}: {}\n", applied.step,
             fmt::format("{}", fmt::join(set.settings, " ")));

@@ -62,8 +62,9 @@ Status add_operations(rundb::Reader& reader, std::int64_t first_step, Series& se
       1, series);
 }
 
-Result<ReadRun> read_run(const std::string& path) {
+Result<ReadRun> read_run(const std::string& path, const Stops& stops) {
   ASSIGN_OR_RETURN(const std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(path));
+  if (stops) rundb::Query(*reader).end_if(stops);
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
   ReadRun run;
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, reader->steps());
@@ -276,9 +277,10 @@ const ComparedFigure* Comparison::figure(std::string_view key) const {
   return found == figures.end() ? nullptr : &*found;
 }
 
-Result<Comparison> compare_runs(const std::string& database_a, const std::string& database_b) {
-  ASSIGN_OR_RETURN(ReadRun a, read_run(database_a));
-  ASSIGN_OR_RETURN(ReadRun b, read_run(database_b));
+Result<Comparison> compare_runs(const std::string& database_a, const std::string& database_b,
+                                const Stops& stops) {
+  ASSIGN_OR_RETURN(ReadRun a, read_run(database_a, stops));
+  ASSIGN_OR_RETURN(ReadRun b, read_run(database_b, stops));
   add_loss(a, b);
   Comparison comparison;
   comparison.comparability = comparability_of(facts_of(a), facts_of(b));

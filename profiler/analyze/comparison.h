@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/stops.h"
 #include "profiler/analyze/answer.h"
 #include "profiler/analyze/comparability.h"
 #include "storage/rundb/reader.h"
@@ -46,7 +47,9 @@ struct Comparison {
   const ComparedFigure* figure(std::string_view key) const;  // null: not one of both runs
 };
 
-// Errors: those of opening; ErrorCode::config if a run has no steps.
-Result<Comparison> compare_runs(const std::string& database_a, const std::string& database_b);
+// Errors: those of opening; ErrorCode::config if a run has no steps; ErrorCode::cancelled once
+// `stops` says so.
+Result<Comparison> compare_runs(const std::string& database_a, const std::string& database_b,
+                                const Stops& stops = {});
 
 }  // namespace sluice::analyze

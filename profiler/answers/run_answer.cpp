@@ -1,6 +1,7 @@
 #include "profiler/answers/run_answer.h"
 
 #include "profiler/analyze/rank_records.h"
+#include "storage/rundb/query.h"
 
 namespace sluice::answers {
 namespace {
@@ -21,8 +22,9 @@ Status read_shares(rundb::Reader& reader, std::int64_t step_count, RunAnswer& an
   return ok_status();
 }
 
-Result<RunAnswer> ask_record(const std::string& database, std::int64_t steps_with_shares) {
+Result<RunAnswer> ask_record(const std::string& database, const RunQuestion& question) {
   ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));
+  if (question.stops) rundb::Query(*reader).end_if(question.stops);
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
   RunAnswer answer;
   answer.database = database;
@@ -39,7 +41,7 @@ Result<RunAnswer> ask_record(const std::string& database, std::int64_t steps_wit
   if (answer.info.has_all_ranks())
     std::erase_if(answer.spans, [](const rundb::SpanTotals& span) { return span.name == "step"; });
   ASSIGN_OR_RETURN(answer.stretches, analyze::stretches_of(*reader, answer.info, answer.steps));
-  RETURN_IF_ERROR(read_shares(*reader, steps_with_shares, answer));
+  RETURN_IF_ERROR(read_shares(*reader, question.steps_with_shares, answer));
   return answer;
 }
 
@@ -85,10 +87,13 @@ TimeNs RunAnswer::median_step_ns() const {
 
 Result<RunAnswer> ask_run(const RunQuestion& question) {
   const std::vector<std::string> databases = analyze::databases_of(question.databases);
-  if (databases.size() == 1) return ask_record(databases.front(), question.steps_with_shares);
+  if (databases.size() == 1) return ask_record(databases.front(), question);
   ASSIGN_OR_RETURN(const std::vector<analyze::RankRecord> records,
                    analyze::open_rank_records(databases));
-  ASSIGN_OR_RETURN(RunAnswer answer, ask_record(records.front().path, question.steps_with_shares));
+  for (const analyze::RankRecord& record : records) {
+    if (question.stops) rundb::Query(*record.reader).end_if(question.stops);
+  }
+  ASSIGN_OR_RETURN(RunAnswer answer, ask_record(records.front().path, question));
   ASSIGN_OR_RETURN(answer.analysis.ranks, analyze::analyze_ranks(records, answer.analysis.steps));
   answer.analysis.answers.push_back(analyze::ranks_answer(*answer.analysis.ranks));
   for (const analyze::RankRecord& record : records) {

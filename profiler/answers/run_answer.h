@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stops.h"
 #include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/answers.h"
 #include "profiler/analyze/run_analysis.h"
@@ -43,6 +44,7 @@ struct RunAnswer {
 struct RunQuestion {
   std::vector<std::string> databases;  // or folders; of one run: one, or one a rank
   std::int64_t steps_with_shares = 0;  // the last steps of which `shares` are wanted
+  Stops stops = {};  // then the question ends with ErrorCode::cancelled; empty: it never does
 };
 
 // The answer of several ranks is rank 0's record with what all say together, and the losses of all.

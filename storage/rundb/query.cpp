@@ -58,6 +58,16 @@ Status Query::each_row(const std::string& sql, const UseRow& use_row) {
   return each_row_of(statement, use_row);
 }
 
+Status Query::each_row_of_question(const std::string& sql, const UseColumns& use_columns,
+                                   const UseRow& use_row) {
+  RETURN_IF_ERROR(file_->connection().allow_questions_only());
+  ASSIGN_OR_RETURN(Statement statement, file_->connection().prepare_alone(sql));
+  std::vector<std::string> columns;
+  for (int i = 0; i < statement.column_count(); ++i) columns.push_back(statement.column_name(i));
+  RETURN_IF_ERROR(use_columns(columns));
+  return each_row_of(statement, use_row);
+}
+
 Status Query::each_row_with(std::string_view sql, std::initializer_list<std::int64_t> parameters,
                             const UseRow& use_row) {
   ASSIGN_OR_RETURN(detail::ReadConnection::Asked statement, file_->ask(sql));

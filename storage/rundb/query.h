@@ -35,6 +35,7 @@ struct TextTable {
 class Query {
  public:
   using UseRow = std::function<Status(std::span<const Cell>)>;
+  using UseColumns = std::function<Status(std::span<const std::string>)>;
 
   explicit Query(Reader& reader) : file_(reader.file_.get()) {}
 
@@ -49,8 +50,13 @@ class Query {
   // Each row of any one statement as it comes, so that no answer is too large; an error of
   // `use_row` ends it.
   Status each_row(const std::string& sql, const UseRow& use_row);
-  // The same for a text that is asked again and again, with other parameters ?1, ?2, ...: it is
-  // kept, ready to run, as those of the readers are.
+  // The same of a stranger's text, whose columns come first. What is more than one question
+  // (a second statement, a write, ATTACH, PRAGMA) is refused before anything runs; so it is from
+  // now on for all that is asked through the reader.
+  Status each_row_of_question(const std::string& sql, const UseColumns& use_columns,
+                              const UseRow& use_row);
+  // The same as each_row() for a text that is asked again and again, with other parameters ?1, ?2,
+  // ...: it is kept, ready to run, as those of the readers are.
   Status each_row_with(std::string_view sql, std::initializer_list<std::int64_t> parameters,
                        const UseRow& use_row);
 

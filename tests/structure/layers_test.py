@@ -87,8 +87,8 @@ MAY_USE = {
                     "core/runtime"},
     "core/answers": {"base", "storage/rundb", "core/activation", "core/model", "core/offload",
                      "core/plan", "core/platform", "core/replay", "core/stages", "core/runtime",
-                     "core/session", "core/settings",
-                     "core/simulate", "core/train", "core/tune"},
+                     "core/session", "core/settings", "core/simulate", "core/train", "core/tune",
+                     "profiler/analyze", "profiler/answers"},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
     "profiler/inject": {"base", "storage/rundb", "profiler/record", "profiler/collect",
@@ -106,13 +106,15 @@ MAY_USE = {
                   "gui/widgets"},
     "gui/app": {"base", "storage/rundb", "profiler/analyze", "core/control", "gui/data",
                 "gui/widgets", "gui/views"},
+    "mcp": {"base", "storage/rundb", "profiler/analyze", "profiler/answers", "core/answers",
+            "core/control", "core/settings", "core/tune"},
     "examples": {"core/session"},
     # No libtorch: whatever torch a program has, tensors come by DLPack.
     "python": {"base", "core/activation", "core/session", "core/optimizer", "storage/io"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
-            "profiler/c_api", "profiler/analyze", "profiler/answers",
-            "profiler/cupti", "profiler/report", "core/calibrate", "profiler/watch",
-            "core/calibrate/ranks", *CORE_WITHOUT_TORCH},
+            "profiler/c_api", "profiler/analyze", "profiler/answers", "profiler/cupti",
+            "profiler/report", "profiler/watch", "core/calibrate", "core/calibrate/ranks", "mcp",
+            *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
 EXEMPT = ("tests/", "bench/")
@@ -133,7 +135,7 @@ FOREIGN_OWNERS = [
     ("GLFW, OpenGL", r"(GLFW/|backends/imgui_impl_|imstb_image_write\.h)", {"gui/app"}),
     ("CLI11", r"CLI/", {"cli", "gui/app"}),
     ("nlohmann-json", r"nlohmann/",
-     {"cli", "core/answers", "core/control", "core/weights", "profiler/answers",
+     {"cli", "core/answers", "core/control", "core/weights", "mcp", "profiler/answers",
       "profiler/report"}),
     ("zlib", r"zlib\.h", {"profiler/report"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),
@@ -152,7 +154,8 @@ SYSTEM_HEADERS = re.compile(
     r"dlfcn|fnmatch|cxxabi|link|elf|malloc)\.h")
 
 # Highway wants its own headers in quotes, so quotes alone do not make an include ours.
-TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "soft", "cli", "examples",
+TOP_FOLDERS = {"base", "storage", "core", "profiler", "gui", "hls", "soft", "mcp", "cli",
+               "examples",
                "python", "tests", "bench"}
 
 # CMake target -> the include that it stands for, or None where there is nothing to own.

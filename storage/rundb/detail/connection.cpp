@@ -39,6 +39,8 @@ CodeMeaning meaning_of(int primary_code) {
       return {ErrorCode::cancelled, ""};
     case SQLITE_NOMEM:
       return {ErrorCode::memory, ""};
+    case SQLITE_AUTH:
+      return {ErrorCode::config, ""};
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
@@ -325,6 +327,37 @@ Result<Statement> Connection::prepare(std::string_view sql) {
   return Statement(path_, statement);
 }
 
+namespace {
+
+// A second statement, if there is one behind what SQLite took; comments and semicolons are none.
+bool has_statement(sqlite3* database, const char* rest, const char* end) {
+  while (rest < end) {
+    sqlite3_stmt* next = nullptr;
+    const char* tail = rest;
+    const int code = sqlite3_prepare_v2(database, rest, static_cast<int>(end - rest), &next, &tail);
+    sqlite3_finalize(next);
+    if (code != SQLITE_OK || next != nullptr) return true;
+    if (tail <= rest) return false;
+    rest = tail;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<Statement> Connection::prepare_alone(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const char* tail = nullptr;
+  RETURN_IF_SQLITE_ERROR(path_, database_.get(),
+                         sqlite3_prepare_v3(database_.get(), sql.data(),
+                                            static_cast<int>(sql.size()), 0, &statement, &tail));
+  if (statement == nullptr) return make_error(ErrorCode::config, "there is no statement");
+  Statement alone(path_, statement);
+  if (has_statement(database_.get(), tail, sql.data() + sql.size()))
+    return make_error(ErrorCode::config, "there is more than one statement; ask one at a time");
+  return alone;
+}
+
 Result<std::int64_t> Connection::query_int64(std::string_view sql) {
   ASSIGN_OR_RETURN(Statement statement, prepare(sql));
   ASSIGN_OR_RETURN(const bool has_row, statement.step());
@@ -352,6 +385,31 @@ void Connection::end_if(Stops stops) {
   const auto ask = [](void* asked) { return (*static_cast<const Stops*>(asked))() ? 1 : 0; };
   sqlite3_progress_handler(database_.get(), kInstructionsBetweenPolls, stops_ ? +ask : nullptr,
                            stops_.get());
+}
+
+namespace {
+
+int allow_question(void* /*unused*/, int action, const char* /*first*/, const char* name,
+                   const char* /*database*/, const char* /*inside*/) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return name != nullptr && sqlite3_stricmp(name, "load_extension") == 0 ? SQLITE_DENY
+                                                                             : SQLITE_OK;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+}  // namespace
+
+Status Connection::allow_questions_only() {
+  RETURN_IF_SQLITE_ERROR(path_, database_.get(),
+                         sqlite3_set_authorizer(database_.get(), allow_question, nullptr));
+  return ok_status();
 }
 
 }  // namespace sluice::rundb::detail

@@ -103,6 +103,8 @@ class Connection {
 
   Status execute(const std::string& sql);  // one or several statements without parameters
   Result<Statement> prepare(std::string_view sql);
+  // Refused where the text has a second statement: nobody would run it.
+  Result<Statement> prepare_alone(std::string_view sql);
   Result<std::int64_t> query_int64(std::string_view sql);
   Result<std::string> query_text(std::string_view sql);
 
@@ -120,6 +122,9 @@ class Connection {
   // A running statement ends with ErrorCode::cancelled once `stops` says so. It is asked every few
   // thousand of SQLite's instructions, by the connection's thread; {}: nobody is asked.
   void end_if(Stops stops);
+  // From now on a statement that is more than a question is refused when it is prepared: SELECT
+  // over tables and views, functions but for load_extension, no PRAGMA, ATTACH or transaction.
+  Status allow_questions_only();
   const std::string& path() const { return path_; }
 
  private:
