@@ -23,14 +23,14 @@ Json event_json(const ChangeEvent& event) {
 Result<Answered> watched(control::ControlClient& client, std::int64_t change, bool has_rule,
                          const Stops& stops) {
   Answered answered;
-  Json& events = answered.data["events"] = Json::array();
   answered.data["state"] = "asked for";
+  answered.data["events"] = Json::array();
   answered.why = "asked for, and not in force yet: it comes with the next step";
   for (int told = 0; told < (has_rule ? 2 : 1); ++told) {
     const Result<ChangeEvent> event = control::await_change(client, change, stops);
     if (!event.ok() && event.error().code() == ErrorCode::cancelled && stops()) return answered;
     if (!event.ok()) return event.error();
-    events.push_back(event_json(*event));
+    answered.data["events"].push_back(event_json(*event));
     answered.data["state"] = control::change_state_name(event->state);
     answered.steps.push_back(event->step);
     answered.why = fmt::format("in force after step {}", event->step);

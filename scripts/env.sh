@@ -13,7 +13,10 @@ SLUICE_GUI_SOURCES="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/imgui-bundle-1.93.0"
 SLUICE_READERS="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/readers"
 # What scripts/tokenize makes tokens with.
 SLUICE_TOKENIZERS="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/tokenizers"
+# The client library of the Model Context Protocol, which tests let ask `sluice mcp`.
+SLUICE_MCP_CLIENT="${XDG_CACHE_HOME:-$HOME/.cache}/sluice/mcp_client"
 export SLUICE_VENV SLUICE_TORCH_CMAKE SLUICE_GUI_SOURCES SLUICE_READERS SLUICE_TOKENIZERS
+export SLUICE_MCP_CLIENT
 
 # Lets ccache serve one checkout's objects to another: paths below the checkout do not count.
 CCACHE_BASEDIR="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
