@@ -74,6 +74,23 @@ std::string change_lines(std::string_view heading,
   return text;
 }
 
+// The others are in --json.
+constexpr std::size_t kFindingsShown = 3;
+
+std::string findings_text(const std::vector<analyze::Finding>& findings, int columns) {
+  if (findings.empty()) return "";
+  std::string text = "Findings:\n";
+  for (std::size_t i = 0; i < std::min(findings.size(), kFindingsShown); ++i) {
+    text += "  " + wrapped(fmt::format("{}: {} {}", findings[i].kind, findings[i].words,
+                                       findings[i].advice),
+                           columns - 2, "    ");
+  }
+  if (findings.size() > kFindingsShown) {
+    text += fmt::format("  and {} more (--json lists them)\n", findings.size() - kFindingsShown);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string verdict_text(const analyze::RunAnalysis& analysis,
@@ -93,10 +110,11 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
                           analysis.steps.size(), analysis.steps.size() == 1 ? "" : "s"),
               columns, "  ");
   if (analysis.has_spans()) text += bars(analysis, columns);
-  for (const analyze::Finding& finding : analyze::findings(analysis)) {
+  for (const analyze::Remark& finding : analyze::remarks(analysis)) {
     const std::string lines = wrapped(finding.text, columns, "  ");
     text += finding.is_warning ? amber(lines) : lines;
   }
+  text += findings_text(analysis.findings, columns);
   if (predicted) text += turn_next_text(*predicted, columns);
   return text;
 }

@@ -28,7 +28,7 @@ std::vector<CauseShare> causes_of(const analyze::RunAnalysis& analysis) {
 Result<Verdict> read_verdict(rundb::Reader& reader, const RunFacts& facts) {
   Verdict verdict;
   ASSIGN_OR_RETURN(verdict.analysis, analyze::analyze_run(reader, facts.info));
-  verdict.findings = analyze::findings(verdict.analysis);
+  verdict.findings = analyze::remarks(verdict.analysis);
   verdict.suggestions = analyze::suggestions(verdict.analysis, facts.info);
   verdict.why_empty = analyze::sentence_of(verdict.analysis.why_unknown);
   if (verdict.why_empty.empty()) verdict.causes = causes_of(verdict.analysis);

@@ -23,7 +23,7 @@ struct CauseShare {
 struct Verdict {
   analyze::RunAnalysis analysis;
   std::vector<CauseShare> causes;  // the largest first; those with any share
-  std::vector<analyze::Finding> findings;
+  std::vector<analyze::Remark> findings;
   std::vector<analyze::Suggestion> suggestions;
   std::string why_empty;  // not empty: nothing is known, and why
 };

@@ -272,7 +272,7 @@ bool OverviewView::shows(analyze::Cause cause) const {
 
 void OverviewView::draw_findings(const Verdict& verdict) {
   int index = 0;
-  for (const analyze::Finding& finding : verdict.findings) {
+  for (const analyze::Remark& finding : verdict.findings) {
     // Said above already, where there are no shares.
     if (!verdict.why_empty.empty() && finding.beside_shares.empty()) continue;
     const ImU32 colour = finding.is_warning ? look().colours.amber : look().colours.text;

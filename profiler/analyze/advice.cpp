@@ -63,7 +63,7 @@ std::vector<Cause> by_share(const RunAnalysis& analysis) {
   return causes;
 }
 
-Finding main_finding(const RunAnalysis& analysis, Cause cause) {
+Remark main_finding(const RunAnalysis& analysis, Cause cause) {
   const double share = analysis.share[index_of(cause)];
   const std::string text =
       fmt::format("{} % of a step is {} ({})", whole_percents(analysis.share)[index_of(cause)],
@@ -86,9 +86,9 @@ Finding main_finding(const RunAnalysis& analysis, Cause cause) {
 }
 
 // One that says nothing of shares.
-Finding plain_finding(const std::string& text, bool is_warning) { return {text, is_warning, text}; }
+Remark plain_finding(const std::string& text, bool is_warning) { return {text, is_warning, text}; }
 
-void add_uneven(const RunAnalysis& analysis, std::vector<Finding>& found) {
+void add_uneven(const RunAnalysis& analysis, std::vector<Remark>& found) {
   const double imbalance = imbalance_of(analysis.devices);
   if (!analysis.devices_have_shares || imbalance < kUneven) return;
   const auto busiest = std::ranges::max_element(analysis.devices, {}, &DeviceUse::busy_ns);
@@ -102,7 +102,7 @@ void add_uneven(const RunAnalysis& analysis, std::vector<Finding>& found) {
 // fp16 looks for its loss scale with the first steps: those are skipped in every run.
 constexpr double kManySkipped = 0.1;
 
-void add_learning(const RunAnalysis& analysis, std::vector<Finding>& found) {
+void add_learning(const RunAnalysis& analysis, std::vector<Remark>& found) {
   if (analysis.lost_loss) {
     found.push_back(plain_finding(
         fmt::format("From step {} on the loss is not finite.", *analysis.lost_loss + 1), true));
@@ -122,7 +122,7 @@ void add_learning(const RunAnalysis& analysis, std::vector<Finding>& found) {
       is_many || analysis.skipped_at_end > 1));
 }
 
-void add_changes(const RunAnalysis& analysis, std::vector<Finding>& found) {
+void add_changes(const RunAnalysis& analysis, std::vector<Remark>& found) {
   if (analysis.trend.changes.empty()) return;
   const ChangePoint& last = analysis.trend.changes.back();
   const double change = last.after / last.before - 1;
@@ -146,12 +146,12 @@ std::string beside_median(const RunAnalysis& analysis, const OutlierStep& outlie
 // stands out of the noise or not.
 constexpr double kSlowestSaid = 0.2;
 
-void add_slowest(const RunAnalysis& analysis, std::vector<Finding>& found) {
+void add_slowest(const RunAnalysis& analysis, std::vector<Remark>& found) {
   if (!analysis.slowest) return;
   const SlowestStep& slowest = *analysis.slowest;
   const auto median = static_cast<double>(slowest.typical_dur);
   if (static_cast<double>(slowest.dur) < (1 + kSlowestSaid) * median) return;
-  const auto is_it = [&](const Finding& finding) {
+  const auto is_it = [&](const Remark& finding) {
     return finding.step == slowest.step && finding.is_warning;
   };
   if (std::ranges::any_of(found, is_it)) return;  // said among those that stand out
@@ -160,7 +160,7 @@ void add_slowest(const RunAnalysis& analysis, std::vector<Finding>& found) {
   found.back().step = slowest.step;
 }
 
-void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
+void add_outliers(const RunAnalysis& analysis, std::vector<Remark>& found) {
   const std::size_t said = std::min(analysis.outliers.size(), kOutliersSaid);
   for (const OutlierStep& outlier : std::span(analysis.outliers).first(said)) {
     found.push_back(plain_finding(
@@ -181,7 +181,7 @@ void add_outliers(const RunAnalysis& analysis, std::vector<Finding>& found) {
                                 true));
 }
 
-void add_names_without_stage(const RunAnalysis& analysis, std::vector<Finding>& found) {
+void add_names_without_stage(const RunAnalysis& analysis, std::vector<Remark>& found) {
   const std::set<std::string>& names = analysis.evidence.names_without_stage;
   if (names.empty()) return;
   std::string some = *names.begin();
@@ -285,8 +285,8 @@ class Suggesting {
 
 }  // namespace
 
-std::vector<Finding> findings(const RunAnalysis& analysis) {
-  std::vector<Finding> found;
+std::vector<Remark> remarks(const RunAnalysis& analysis) {
+  std::vector<Remark> found;
   if (analysis.steps.empty()) return found;
   add_learning(analysis, found);
   if (!analysis.has_spans()) {

@@ -1,5 +1,5 @@
 #pragma once
-// The findings of an analysis in plain sentences, and the setting that would help. What it would
+// What an analysis says in plain sentences, and the setting that would help. What it would
 // gain is for whoever can simulate (core/tune/prediction.h).
 //
 // Thread contract: free functions.
@@ -12,7 +12,7 @@
 namespace sluice::analyze {
 
 // Measured, all of it: "46 % of a step is writing state to drives (2.65 s); csd0.drive is full".
-struct Finding {
+struct Remark {
   std::string text;
   bool is_warning = false;  // something stands out that should not
   // The same for whoever has the shares before their eyes: without them. Empty: then it says
@@ -21,7 +21,7 @@ struct Finding {
   std::int64_t step = -1;  // that it is about; -1: of none in particular
 };
 // The most important first.
-std::vector<Finding> findings(const RunAnalysis& analysis);
+std::vector<Remark> remarks(const RunAnalysis& analysis);
 
 // A setting that may shorten steps of this run: what their time is spent on says which.
 struct Suggestion {

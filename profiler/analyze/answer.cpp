@@ -39,11 +39,39 @@ std::string answered_words(std::span<const Answer> answers) {
   return words.empty() ? words : words + ".";
 }
 
+namespace {
+
+// Those that could not look, by what is missing; those that found nothing in one line.
+void add_detectors(std::span<const Answer> answers, Outcome outcome, std::vector<Answer>& others) {
+  const std::size_t first = others.size();
+  for (const Answer& answer : answers) {
+    if (!answer.is_of_finding || answer.outcome != outcome) continue;
+    const bool is_blind = outcome == Outcome::could_not_look;
+    const std::string why = is_blind ? answer.why : "";
+    const auto same =
+        std::find_if(others.begin() + static_cast<std::ptrdiff_t>(first), others.end(),
+                     [&](const Answer& other) { return other.why == why; });
+    if (same == others.end()) {
+      others.push_back({answer.of, outcome, why, true});
+    } else {
+      same->of += ", " + answer.of;
+    }
+  }
+  for (std::size_t i = first; i < others.size() && outcome == Outcome::nothing_found; ++i) {
+    others[i].why = others[i].of;
+    others[i].of = "findings";
+  }
+}
+
+}  // namespace
+
 std::vector<Answer> without_result(std::span<const Answer> answers) {
   std::vector<Answer> others;
   for (const Outcome outcome : {Outcome::could_not_look, Outcome::nothing_found}) {
-    std::ranges::copy_if(answers, std::back_inserter(others),
-                         [outcome](const Answer& answer) { return answer.outcome == outcome; });
+    std::ranges::copy_if(answers, std::back_inserter(others), [outcome](const Answer& answer) {
+      return answer.outcome == outcome && !answer.is_of_finding;
+    });
+    add_detectors(answers, outcome, others);
   }
   return others;
 }

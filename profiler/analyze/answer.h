@@ -26,7 +26,8 @@ std::string sentence_of(std::string words);
 struct Answer {
   std::string of;  // "slow steps"
   Outcome outcome = Outcome::could_not_look;
-  std::string why;  // no sentence of its own: "58 steps"
+  std::string why;             // no sentence of its own: "58 steps"
+  bool is_of_finding = false;  // a detector's of findings.h
 
   // "Slow steps: nothing found (58 steps)."
   std::string words() const;
@@ -36,7 +37,8 @@ struct Answer {
 // are none.
 std::string answered_words(std::span<const Answer> answers);
 
-// The others, which have a line each: first those that could not look.
+// The others, which have a line each: first those that could not look. Detectors of findings with
+// one outcome share a line.
 std::vector<Answer> without_result(std::span<const Answer> answers);
 
 }  // namespace sluice::analyze

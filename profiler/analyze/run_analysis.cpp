@@ -31,6 +31,7 @@ class AnalysisOfRun {
     }
     ASSIGN_OR_RETURN(result_.answers, answers_of(reader_, info_, steps_, result_));
     if (result_.ranks) result_.answers.push_back(ranks_answer(*result_.ranks));
+    find_again(result_, info_, steps_);
     return std::move(result_);
   }
 
@@ -151,6 +152,7 @@ class AnalysisOfRun {
       most_[c] = verdict.share[c];
       result_.step_of_most[c] = row.id;
     }
+    result_.survey.add(step, verdict);
     dur_ns_ += static_cast<double>(row.dur);
     const LinkUse use(step);
     for (const LinkLoad& load : use.loads()) add(load, row.dur);
@@ -288,6 +290,14 @@ class AnalysisOfRun {
 };
 
 }  // namespace
+
+void find_again(RunAnalysis& analysis, const RunInfo& info,
+                const std::vector<rundb::StepRow>& steps) {
+  Found found = find_bottlenecks(analysis, analysis.survey, info, steps);
+  std::erase_if(analysis.answers, [](const Answer& answer) { return answer.is_of_finding; });
+  std::ranges::move(found.answers, std::back_inserter(analysis.answers));
+  analysis.findings = std::move(found.findings);
+}
 
 Result<RunAnalysis> analyze_run(rundb::Reader& reader, const RunInfo& info,
                                 const AnalysisOptions& options) {

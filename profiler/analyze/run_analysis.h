@@ -12,6 +12,7 @@
 #include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/answer.h"
 #include "profiler/analyze/critical_path.h"
+#include "profiler/analyze/findings.h"
 #include "profiler/analyze/lateness.h"
 #include "profiler/analyze/link_use.h"
 #include "profiler/analyze/overlap.h"
@@ -77,6 +78,8 @@ struct RunAnalysis {
   // Why operations say nothing of the steps (no sentence of its own: sentence_of()); empty: they
   // do. Then share, links, overlap, devices and causes of outliers are there.
   std::string why_unknown;
+  std::vector<Finding> findings;  // the costliest first
+  PathSurvey survey;              // of the steps looked at
   // One for every analysis of the run, prediction apart; the first is of lost records.
   std::vector<Answer> answers;
 
@@ -89,6 +92,10 @@ struct AnalysisOptions {
 inline constexpr std::size_t kOutliersMax = 5;
 
 // A run without steps has an analysis without any.
+// Looks for bottlenecks again, with ranks that were found elsewhere. `steps`: all of the run.
+void find_again(RunAnalysis& analysis, const RunInfo& info,
+                const std::vector<rundb::StepRow>& steps);
+
 Result<RunAnalysis> analyze_run(rundb::Reader& reader, const RunInfo& info,
                                 const AnalysisOptions& options = {});
 

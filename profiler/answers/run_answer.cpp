@@ -96,6 +96,7 @@ Result<RunAnswer> ask_run(const RunQuestion& question) {
   ASSIGN_OR_RETURN(RunAnswer answer, ask_record(records.front().path, question));
   ASSIGN_OR_RETURN(answer.analysis.ranks, analyze::analyze_ranks(records, answer.analysis.steps));
   answer.analysis.answers.push_back(analyze::ranks_answer(*answer.analysis.ranks));
+  analyze::find_again(answer.analysis, answer.info, answer.steps);
   for (const analyze::RankRecord& record : records) {
     if (record.rank != 0) RETURN_IF_ERROR(add_losses(record, answer));
   }

@@ -31,11 +31,25 @@ Json verdict_json(const RunAnswer& run) {
   json["share"] = nullptr;  // where no operations were recorded
   if (analysis.has_spans()) json["share"] = shares_json(analysis.share);
   json["findings"] = Json::array();
-  for (const analyze::Finding& finding : analyze::findings(analysis)) {
+  for (const analyze::Remark& finding : analyze::remarks(analysis)) {
     json["findings"].push_back(finding.text);
   }
   json["predicted"] = predicted_json(run.predicted);
   return json;
+}
+
+Json findings_json(const RunAnswer& run) {
+  Json rows = Json::array();
+  for (const analyze::Finding& finding : run.analysis.findings) {
+    Json steps = Json::array();  // as people count them
+    for (const std::int64_t step : finding.steps) steps.push_back(step + 1);
+    rows.push_back({{"kind", finding.kind},
+                    {"words", finding.words},
+                    {"share", finding.share},
+                    {"advice", finding.advice},
+                    {"evidence", {{"spans", finding.spans}, {"steps", steps}}}});
+  }
+  return rows;
 }
 
 Json modes_json(const RunAnswer& run) {
@@ -127,6 +141,7 @@ Json to_json(const RunAnswer& run) {
   json["links"] = links_json(run);
   json["activation_waits"] = waits_json(run);
   json["verdict"] = verdict_json(run);
+  json["findings"] = findings_json(run);
   if (run.analysis.ranks) json["ranks"] = to_json(*run.analysis.ranks);
   json["answers"] = answers_json(run.answers());
   json["knob_changes"] = knob_changes_json(run.info.knob_changes);

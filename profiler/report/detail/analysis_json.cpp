@@ -36,7 +36,7 @@ Json causes_json(const analyze::RunAnalysis& analysis) {
 Json verdict_json(const analyze::RunAnalysis& analysis) {
   Json causes = analysis.has_spans() ? causes_json(analysis) : Json::array();
   Json findings = Json::array();
-  for (const analyze::Finding& finding : analyze::findings(analysis)) {
+  for (const analyze::Remark& finding : analyze::remarks(analysis)) {
     // The page says the shares themselves, in words and as bars.
     if (finding.beside_shares.empty()) continue;
     findings.push_back({{"text", finding.beside_shares}, {"is_warning", finding.is_warning}});

@@ -339,10 +339,10 @@ TEST_CASE("a sentence about a step goes to that step") {
     Session& session = d.session();
     IM_CHECK(d.comes_true([&] { return session.pieces.verdict != nullptr; }));
     const auto& findings = session.pieces.verdict->findings;
-    const auto about = std::ranges::find(findings, 8, &analyze::Finding::step);
+    const auto about = std::ranges::find(findings, 8, &analyze::Remark::step);
     IM_CHECK(about != findings.end());
     const auto before = std::count_if(findings.begin(), about,
-                                      [](const analyze::Finding& f) { return f.step >= 0; });
+                                      [](const analyze::Remark& f) { return f.step >= 0; });
     const std::string sentence = "//Overview/$$" + std::to_string(before) + "/about step 9";
     const rundb::StepRow& slow = session.pieces.steps()[8];
     // Predictions that come in meanwhile move the sentence.

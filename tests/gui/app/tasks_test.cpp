@@ -112,10 +112,10 @@ TEST_CASE("why a step was slow is found in two actions") {
     IM_CHECK(d.settles());
     Newcomer newcomer(d);
     const auto& findings = d.session().pieces.verdict->findings;
-    const auto about = std::ranges::find(findings, 8, &analyze::Finding::step);
+    const auto about = std::ranges::find(findings, 8, &analyze::Remark::step);
     IM_CHECK(about != findings.end());
     const auto before = std::count_if(findings.begin(), about,
-                                      [](const analyze::Finding& f) { return f.step >= 0; });
+                                      [](const analyze::Remark& f) { return f.step >= 0; });
     newcomer.click(fmt::format("//Overview/$${}/about step 9", before).c_str());
     IM_CHECK(d.settles());
     // The widest piece of the critical path, which the step's view is nearly full of.

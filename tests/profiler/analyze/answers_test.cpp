@@ -218,7 +218,7 @@ TEST_CASE("names that no stage explains are told beside the shares") {
   const std::string path = whole_run(folder.file("run.db"));
   rundb::change_rows(path, "DELETE FROM stage");
   std::string text;
-  for (const Finding& finding : findings(analysis_of(path))) text += finding.text + "\n";
+  for (const Remark& finding : remarks(analysis_of(path))) text += finding.text + "\n";
   CHECK_THAT(text, Catch::Contains("Table stage does not say what backward and 1 more are"));
 }
 

@@ -162,9 +162,9 @@ TEST_CASE("steps that were skipped, and a loss that is lost, are told before any
       run.add_step(1, 0.1);
     }
     run.close();
-    return findings(run_analysis_of(folder.file(name)));
+    return remarks(run_analysis_of(folder.file(name)));
   };
-  const std::vector<Finding> many = told("many.db", 2, 10, 4);
+  const std::vector<Remark> many = told("many.db", 2, 10, 4);
   CHECK(many[0].text == "From step 9 on the loss is not finite.");
   CHECK(many[0].step == 8);
   CHECK(many[0].is_warning);
@@ -175,7 +175,7 @@ TEST_CASE("steps that were skipped, and a loss that is lost, are told before any
   CHECK(told("one.db", 30, 1, 0)[0].text ==
         "1 of 31 steps was skipped for overflow: it changed no weight.");
   CHECK_FALSE(told("again.db", 30, 1, 0)[0].is_warning);
-  for (const Finding& finding : told("none.db", 12, 0, 0)) {
+  for (const Remark& finding : told("none.db", 12, 0, 0)) {
     CHECK_THAT(finding.text, !Catch::Contains("skipped") && !Catch::Contains("finite"));
   }
 }
@@ -196,7 +196,7 @@ TEST_CASE("what a run's steps take now is told from what they took, and from one
   CHECK(analysis.outliers[0].more_ns == 280 * kMs);
 
   std::string text;
-  for (const Finding& finding : findings(analysis)) text += finding.text + "\n";
+  for (const Remark& finding : remarks(analysis)) text += finding.text + "\n";
   CHECK_THAT(text, Catch::StartsWith("57 % of a step is reading state and gradients from drives"));
   CHECK_THAT(text, Catch::Contains("Since step 31 a step takes 40 % longer"));
   CHECK_THAT(text, Catch::Contains("Step 51 took 420 ms, 280 ms more than others"));
@@ -210,7 +210,7 @@ TEST_CASE("three slow steps are told, and the others are counted") {
   const RunAnalysis analysis = run_analysis_of(folder.file("run.db"));
   CHECK(analysis.outlier_count == 7);
   std::string text;
-  for (const Finding& finding : findings(analysis)) text += finding.text + "\n";
+  for (const Remark& finding : remarks(analysis)) text += finding.text + "\n";
   std::size_t told = 0;
   for (std::size_t at = 0; (at = text.find("more than others", at)) != text.npos; ++at) told += 1;
   CHECK(told == 3);
@@ -255,9 +255,9 @@ TEST_CASE("the slowest step is named beside the median, within the noise or beyo
   CHECK_THAT(answer->why, Catch::Contains("58 of 60 steps; slowest: step 20 took 244 ms, 144 ms "
                                           "more than step ") &&
                               Catch::EndsWith("within the noise"));
-  const std::vector<Finding> found = findings(analysis);
-  CHECK(std::ranges::count(found, 19, &Finding::step) == 1);
-  CHECK_FALSE(std::ranges::find(found, 19, &Finding::step)->is_warning);
+  const std::vector<Remark> found = remarks(analysis);
+  CHECK(std::ranges::count(found, 19, &Remark::step) == 1);
+  CHECK_FALSE(std::ranges::find(found, 19, &Remark::step)->is_warning);
 }
 
 TEST_CASE("a slow step with earlier settings is told beside steps with its own") {
@@ -275,8 +275,8 @@ TEST_CASE("a slow step with earlier settings is told beside steps with its own")
   CHECK(analysis.slowest->typical_dur == 100 * kMs);
   CHECK(analysis.slowest->more[0].ns == 360 * kMs);
   CHECK(std::ranges::find(analysis.answers, "slow steps", &Answer::of)->outcome == Outcome::answer);
-  const std::vector<Finding> found = findings(analysis);
-  const auto said = std::ranges::find(found, 10, &Finding::step);
+  const std::vector<Remark> found = remarks(analysis);
+  const auto said = std::ranges::find(found, 10, &Remark::step);
   REQUIRE(said != found.end());
   CHECK(said->is_warning);
   CHECK_THAT(said->text, Catch::StartsWith("Slowest: step 11 took 420 ms, 320 ms more than step "));
@@ -315,7 +315,7 @@ TEST_CASE("runs of no step, of one, and without operations are analysed as far a
   const rundb::TempFolder folder;
   MadeRun(folder.file("none.db")).close();
   CHECK(run_analysis_of(folder.file("none.db")).steps.empty());
-  CHECK(findings(run_analysis_of(folder.file("none.db"))).empty());
+  CHECK(remarks(run_analysis_of(folder.file("none.db"))).empty());
 
   MadeRun one(folder.file("one.db"));
   one.add_step(1, 1);
@@ -328,7 +328,7 @@ TEST_CASE("runs of no step, of one, and without operations are analysed as far a
   require_ok(writer->close());
   const RunAnalysis bare = run_analysis_of(folder.file("steps.db"));
   CHECK_FALSE(bare.has_spans());
-  CHECK_THAT(findings(bare).front().text, Catch::Contains("operations were not recorded"));
+  CHECK_THAT(remarks(bare).front().text, Catch::Contains("operations were not recorded"));
 }
 
 TEST_CASE("verdicts are kept by step, and read as they were computed") {
