@@ -49,6 +49,7 @@ TEST_CASE("a damaged database is read or refused by every command that takes one
     for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
              {"show", path, "--json"},
              {"compare", whole, path},
+             {"replay", path, "--drives", "3"},
              {"report", path, "-o", folder.file("page.html"), "--force"},
              {"export", path, "--format", "chrome", "-o", folder.file("trace"), "--force"},
              {"simulate", "--like", path, "--fit"}}) {
