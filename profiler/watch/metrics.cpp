@@ -72,8 +72,8 @@ std::string escaped_label(const std::string& value) {
 Result<std::string> Metrics::text(RunFollower& run) {
   RETURN_IF_ERROR(run.look());
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, run.reader().snapshot());
-  if (of_ != &run.reader()) *this = Metrics();
-  of_ = &run.reader();
+  if (file_number_ != run.file_number()) *this = Metrics();
+  file_number_ = run.file_number();
   RETURN_IF_ERROR(read_link_bytes(run));
   RETURN_IF_ERROR(read_shares(run));
   std::string text = of_steps(run);

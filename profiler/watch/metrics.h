@@ -26,7 +26,7 @@ class Metrics {
   Status read_shares(RunFollower& run);
   Result<std::string> knobs(RunFollower& run) const;
 
-  const rundb::Reader* of_ = nullptr;  // whose operations were added; another one: another file
+  std::uint64_t file_number_ = 0;  // whose operations were added
   std::int64_t last_span_ = 0;
   std::map<std::pair<std::string, std::string>, std::int64_t> link_bytes_;  // link, direction
   std::int64_t shares_of_ = -1;                                             // the step

@@ -36,7 +36,9 @@ Status RunFollower::reopen() {
     inode_ = file.st_ino;
   }
   ASSIGN_OR_RETURN(reader_, rundb::Reader::open(path_));
+  file_number_ += 1;
   version_ = -1;
+  first_new_ = 0;
   stretch_count_ = 0;
   steps_.clear();
   return ok_status();

@@ -44,6 +44,7 @@ class RunFollower {
 
   const std::string& path() const { return path_; }
   rundb::Reader& reader() { return *reader_; }
+  std::uint64_t file_number() const { return file_number_; }  // another one: another file
   // When the last look() began: all that was recorded until then is read.
   bool is_live() const { return was_live_; }
   const analyze::RunInfo& info() const { return info_; }
@@ -75,6 +76,7 @@ class RunFollower {
   std::unique_ptr<rundb::Reader> reader_;
   std::uint64_t device_ = 0;  // which file it is
   std::uint64_t inode_ = 0;
+  std::uint64_t file_number_ = 0;
   std::int64_t version_ = -1;  // SQLite's, of what was read
   std::int64_t stretch_count_ = 0;
   bool was_live_ = false;

@@ -70,18 +70,28 @@ def what_cannot_be_watched_is_refused(place):
     sluice("watch", place / "none.db", "--when", "loss=nan").refused(2, ["none.db"])
 
 
+def steps_of(run):
+    with database(run) as db:
+        return db.execute("SELECT count(*) FROM step").fetchone()[0]
+
+
 @test
-def a_live_run_is_followed_to_its_end_and_trains_as_alone(place):
-    training = place.start("--steps", "300")
+def a_live_run_is_followed_over_its_death_to_its_end_and_trains_as_alone(place):
+    training = place.start("--steps", "100")
     run = place / "out/run.db"
     training.wait_for(lambda: run.exists() and sluice("show", run).code == 0, "the record")
     watching = Running(["watch", run, "--when", "loss>0", "--fail", "--until-end"], place.path)
-    training.wait().done()
+    training.wait_for(lambda: steps_of(run) > 5, "the sixth step")
+    training.signal(signal.SIGKILL)
+    training.wait()
+    sluice("watch", run, "--when", "loss>1000").done()  # without --until-end it ends at once
+    require(watching.is_running(), "the watch ended with the killed run")
+    place.train("--steps", "100", "--resume").done()
     said = watching.wait()
     require_equal(said.code, 3, f"exit code ({said.err.strip()})")
     require(said.out.count("\n") == 1 and "step 1  loss>0" in said.out, said.out)
     digest = place.digest()
-    place.train("--steps", "300", output="alone").done()
+    place.train("--steps", "100", output="alone").done()
     require_equal(place.digest("alone/state"), digest, "the digest")
 
 

@@ -28,6 +28,13 @@ TEST_CASE("figures are those of the record, whether asked once or twice") {
                           direction, link.bytes)));
   }
   CHECK(require_ok(metrics.text(run)) == text);
+  // Another file in its place begins anew.
+  report::write_made_run(folder.file("other.db"), {.step_count = 1});
+  std::filesystem::rename(folder.file("other.db"), folder.file("run.db"));
+  Metrics fresh;
+  const std::string other = require_ok(metrics.text(run));
+  CHECK(other == require_ok(fresh.text(run)));
+  CHECK(other.find("sluice_steps_total 1\n") != std::string::npos);
 }
 
 }  // namespace sluice::watch
