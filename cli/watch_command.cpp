@@ -46,10 +46,12 @@ class WatchCommand {
     }
     watch::Watcher watcher(std::move(conditions));
     ASSIGN_OR_RETURN(watch::RunFollower run, watch::RunFollower::open(arguments_.database));
+    RETURN_IF_ERROR(run.look());
+    RETURN_IF_ERROR(check_end(run));
     RETURN_IF_ERROR(start_metrics());
     ProgressLine progress;
-    while (true) {
-      RETURN_IF_ERROR(run.look());
+    for (bool is_first = true;; is_first = false) {
+      if (!is_first) RETURN_IF_ERROR(run.look());
       for (const watch::Event& event : watcher.judge(run, monotonic_now_ns())) {
         progress.finish();
         tell(event);
@@ -71,6 +73,13 @@ class WatchCommand {
                      watch::MetricsServer::start(arguments_.database, arguments_.metrics_port));
     log_info("metrics at " + metrics_->address());
     return ok_status();
+  }
+
+  Status check_end(const watch::RunFollower& run) const {
+    if (!arguments_.until_end || run.info().number_in_force("steps", 0) > 0) return ok_status();
+    return make_error(ErrorCode::config,
+                      "--until-end: the record does not say how many steps the run is to do, as "
+                      "that of a program of its own; leave it out");
   }
 
   // With --until-end a run that was killed, and that somebody resumes, is waited for until it has

@@ -67,6 +67,10 @@ def what_cannot_be_watched_is_refused(place):
     sluice("watch", run).refused(2, ["what to watch for?"])
     sluice("watch", run, "--when", "los>3").refused(2, ["did you mean 'loss'?"])
     sluice("watch", run, "--when", "no_step_for>60 GB").refused(2, ["'no_step_for>60s'"])
+    with database(run, "rw") as db:
+        db.execute("DELETE FROM meta WHERE key = 'steps'")
+        db.commit()
+    sluice("watch", run, "--when", "loss=nan", "--until-end").refused(2, ["how many steps"])
     sluice("watch", place / "none.db", "--when", "loss=nan").refused(2, ["none.db"])
 
 
@@ -230,6 +234,8 @@ def a_training_run_serves_its_metrics_and_slow_clients_hold_up_nobody(place):
         2, ["another program listens on that port"])
     sluice("stop", place / "out/run.db").done()
     training.wait().done()
+    left = [file.name for file in (place / "out").glob("run.db*")]
+    require_equal(left, ["run.db"], "what is left beside the record")
     for client in slow:
         client.close()
 
