@@ -157,6 +157,8 @@ def hostile_databases_are_told_as_data_or_refused(place):
             for tool in ("list_runs", "overview", "links", "causes", "stretches", "step_path",
                          "spans", "what_if", "propose", "knobs"):
                 asks.call(tool, timeout_ms=5000)
+            if what == "facts gone":  # as in a record of another program
+                asks.refused("what_if", "another program's record")
             require("alert" not in json.dumps(asks.ask("tools/list")), "a description has a name")
 
 
