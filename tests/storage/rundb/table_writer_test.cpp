@@ -47,6 +47,39 @@ TEST_CASE("rows are read one by one, as the types that they have") {
   CHECK(stopped.error().message() == "enough");
 }
 
+TEST_CASE("a stranger's question is one SELECT, and anything else is refused unrun") {
+  const TempFolder folder;
+  auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+  require_ok(writer->append(whole_step(*writer, 0, 3)));
+  require_ok(writer->close());
+  const auto reader = require_ok(Reader::open(folder.file("run.db")));
+  std::vector<std::string> columns;
+  std::size_t rows = 0;
+  const auto ask = [&](const std::string& sql) {
+    return Query(*reader).each_row_of_question(
+        sql,
+        [&](std::span<const std::string> named) {
+          columns.assign(named.begin(), named.end());
+          return ok_status();
+        },
+        [&](std::span<const Cell>) {
+          rows += 1;
+          return ok_status();
+        });
+  };
+  require_ok(ask("SELECT id, dur AS long FROM span; -- and no more"));
+  CHECK(columns == std::vector<std::string>{"id", "long"});
+  CHECK(rows == 3);
+  for (const char* sql :
+       {"DELETE FROM span", "ATTACH ':memory:' AS x", "PRAGMA user_version", "BEGIN",
+        "SELECT id FROM span; SELECT 1", "SELECT load_extension('x')", "", "VACUUM",
+        "SELECT * FROM pragma_database_list", "CREATE TEMP TABLE x (y)"}) {
+    INFO(sql);
+    CHECK(!ask(sql).ok());
+  }
+  CHECK(rows == 3);
+}
+
 TEST_CASE("a text that is asked again gives each answer whole, also from within its own") {
   const TempFolder folder;
   auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
