@@ -43,7 +43,13 @@ struct Evidence {
   std::set<std::string> names_without_stage;  // the track alone says what these are
 };
 
-struct RunAnalysis {
+// What the paths of the steps looked at went over, and what there is to point at.
+struct PathFindings {
+  PathSurvey survey;
+  std::vector<Finding> findings;  // the costliest first
+};
+
+struct RunAnalysis : PathFindings {
   std::size_t step_count = 0;             // in the database
   std::size_t skipped_count = 0;          // of them, for overflow
   std::size_t skipped_at_end = 0;         // of them, one behind the other
@@ -78,8 +84,6 @@ struct RunAnalysis {
   // Why operations say nothing of the steps (no sentence of its own: sentence_of()); empty: they
   // do. Then share, links, overlap, devices and causes of outliers are there.
   std::string why_unknown;
-  std::vector<Finding> findings;  // the costliest first
-  PathSurvey survey;              // of the steps looked at
   // One for every analysis of the run, prediction apart; the first is of lost records.
   std::vector<Answer> answers;
 

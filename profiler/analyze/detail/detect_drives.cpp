@@ -8,21 +8,21 @@
 namespace sluice::analyze::detail {
 namespace {
 
-// Equal drives differ by less: their figures at 4 KiB to 1 MiB scatter by some per cent.
+// Equal drives differ by some per cent alone.
 constexpr double kSlowRate = 0.8;
 constexpr double kHotBytes = 1.25;  // times the mean
-// Drives reach their rate from about here on with a few requests under way.
+// A drive reaches its rate from about this size on, with a few requests under way.
 constexpr double kSmallBytes = 128.0 * 1024;
 constexpr double kManyOperations = 16;  // a step
-// A drive whose rate nobody states does this at least: SATA's limit.
+// The rate taken for a drive whose rate is not stated: SATA's limit.
 constexpr double kAnyDrive = 500e6;
 constexpr double kHalfRate = 0.5;
 constexpr double kAlone = 0.9;
-// Of buffered transfers: memory is faster, so that the drive, or the copy, is what they wait for.
+// Memory is faster: a slower buffered transfer waits for its drive.
 constexpr double kMemoryRate = 2e9;
 constexpr std::string_view kPageCache = "(page cache).drive";
 
-// Of one device, and one direction or both.
+// One device, in one direction or both.
 PathTime path_of(const Look& look, std::int64_t device, std::optional<rundb::Direction> way) {
   PathTime path;
   for (const auto& [key, use] : look.survey.uses) {
