@@ -104,6 +104,8 @@ void PathSurvey::add_operations(const StepData& step) {
   std::map<std::int64_t, std::vector<const Span*>> of_track;
   for (const Span& span : step.spans) {
     if (span.dur <= 0 || span.track->is_beside_schedule() || span.track->is_waiting()) continue;
+    // Neighbouring steps' operations touch this one.
+    if (span.end_ts() <= step.row.ts || span.ts >= step.row.ts + step.row.dur) continue;
     PathUse& use = use_of(span);
     use.count += 1;
     use.bytes += span.bytes + span.padding_bytes;

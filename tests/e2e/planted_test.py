@@ -52,8 +52,24 @@ def the_terminal_has_findings_where_there_are_some(place):
     text = sluice("show", place / "slow_drive.db", "--no-predict").done().out
     require("Findings:" in text and "slow drive:" in text, text)
     text = sluice("show", place / "healthy_compute.db", "--no-predict").done().out
-    require("Findings:" not in text and "Findings: nothing found" not in text.split("What was")[0],
-            text)
+    require("Findings:\n" not in text and "Findings: nothing found" in text, text)
+
+
+def simulated(place, **settings):
+    arguments = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    sluice("simulate", SAMPLES / "models/gpt2-4.0b.toml", "--platform",
+           SAMPLES / "platforms/smartssd-a5000.toml", *arguments, "--db", place / "s.db").done()
+    said = sluice("show", place / "s.db", "--json", "--no-predict").json()
+    (place / "s.db").unlink()
+    return [finding["kind"] for finding in said["findings"]]
+
+
+@test
+def simulated_runs_bound_by_computing_are_healthy_and_one_drive_is_a_full_link(place):
+    for batch in (64, 1024):
+        require_equal(simulated(place, devices=10, method="csd", batch=batch), [], f"{batch}")
+    kinds = simulated(place, devices=1, method="host", buffers=1)
+    require("full link" in kinds[:2], f"{kinds}")
 
 
 if __name__ == "__main__":

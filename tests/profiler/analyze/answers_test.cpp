@@ -97,6 +97,7 @@ using Outcomes = std::map<std::string, Outcome>;
 Outcomes outcomes_of(const std::vector<Answer>& answers) {
   Outcomes outcomes;
   for (const Answer& answer : answers) {
+    if (answer.is_of_finding) continue;  // findings are looked for in planted_test.cpp
     CHECK_FALSE(answer.why.empty());
     outcomes[answer.of] = answer.outcome;
   }

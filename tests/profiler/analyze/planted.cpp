@@ -17,7 +17,7 @@ constexpr std::int64_t kMiB = 1 << 20;
 // A program whose spans are given in milliseconds of a step, one step behind the other.
 class Program {
  public:
-  explicit Program(const std::string& path, double rate = 1e9, bool full_duplex = true)
+  explicit Program(const std::string& path, bool has_two_drives)
       : writer_(require_ok(rundb::Writer::create(path, rundb::IfExists::replace))) {
     rundb::Facts facts;
     facts.meta = {{"name", "made"}, {"processors", "2"}, {"clock", "real"}};
@@ -26,12 +26,11 @@ class Program {
     for (std::size_t i = 0; i < links.size(); ++i) {
       facts.links.push_back({.id = static_cast<std::int64_t>(i),
                              .name = links[i],
-                             .read_bytes_per_s = rate,
-                             .write_bytes_per_s = rate,
-                             .full_duplex = full_duplex});
+                             .read_bytes_per_s = 1e9,
+                             .write_bytes_per_s = 1e9});
     }
-    facts.devices = {{.id = 0, .name = "a", .kind = "drive"},
-                     {.id = 1, .name = "b", .kind = "drive"}};
+    facts.devices = {{.id = 0, .name = "a", .kind = "drive"}};
+    if (has_two_drives) facts.devices.push_back({.id = 1, .name = "b", .kind = "drive"});
     const auto stage = [&](const char* name, const char* kind, const char* place, const char* phase,
                            const char* cause, const char* file = "") {
       facts.stages.push_back({.name_id = writer_->string_id(name),
@@ -111,7 +110,7 @@ struct Plan {
   const char* kind;
   std::vector<std::string> names;
   AddStep add;
-  double rate = 1e9;
+  bool has_two_drives = false;
 };
 
 // 100 ms of a step, of which `ms` at its end are left.
@@ -130,13 +129,20 @@ void two_drives(Program& p, double slow, std::int64_t a, std::int64_t b) {
 
 std::vector<Plan> plans() {
   std::vector<Plan> plans;
-  plans.push_back({"slow_drive", "slow drive", {"get"}, [](Program& p, bool is_planted) {
-                     two_drives(p, is_planted ? 90 : 72, 5 * kMiB, 5 * kMiB);
-                   }});
-  plans.push_back({"hot_drive", "hot drive", {"get"}, [](Program& p, bool is_planted) {
+  plans.push_back(
+      {"slow_drive",
+       "slow drive",
+       {"get"},
+       [](Program& p, bool is_planted) { two_drives(p, is_planted ? 90 : 72, 5 * kMiB, 5 * kMiB); },
+       true});
+  plans.push_back({"hot_drive",
+                   "hot drive",
+                   {"get"},
+                   [](Program& p, bool is_planted) {
                      two_drives(p, is_planted ? 90 : 71, 5 * kMiB,
                                 is_planted ? 15 * kMiB : 5767168);
-                   }});
+                   },
+                   true});
   plans.push_back(
       {"small_operations", "small operations", {"get"}, [](Program& p, bool is_planted) {
          const double ms = is_planted ? 1.0 : 0.005;
@@ -262,8 +268,8 @@ std::vector<Plan> plans() {
 
 constexpr int kSteps = 30;
 
-void write(const std::string& path, AddStep add, bool is_planted) {
-  Program program(path);
+void write(const std::string& path, AddStep add, bool is_planted, bool has_two_drives = false) {
+  Program program(path, has_two_drives);
   for (int i = 0; i < kSteps; ++i) add(program, is_planted);
   program.close();
 }
@@ -290,10 +296,10 @@ void healthy_warm_up(Program& p, bool /*is_planted*/) {
 std::vector<Planted> write_planted(const std::string& folder) {
   std::vector<Planted> all;
   for (const Plan& plan : plans()) {
-    write(folder + "/" + plan.name + ".db", plan.add, true);
+    write(folder + "/" + plan.name + ".db", plan.add, true, plan.has_two_drives);
     all.push_back({plan.name, plan.kind, "", plan.names});
     const std::string near = std::string("near_") + plan.name;
-    write(folder + "/" + near + ".db", plan.add, false);
+    write(folder + "/" + near + ".db", plan.add, false, plan.has_two_drives);
     all.push_back({near, "", plan.kind, {}});
   }
   const auto healthy = [&](const char* name, AddStep add) {
