@@ -70,6 +70,14 @@ def changed(run, statement):
     return copy
 
 
+# Detectors of findings share a line, and planted_test.py has their outcomes.
+FINDINGS = {"slow drive", "hot drive", "small operations", "lock-step queue", "buffered files",
+            "full link", "idle internal links", "missing overlap", "reads and writes in turns",
+            "too few buffers", "straggling rank", "synchronous flush", "starved forward",
+            "late activations", "host kernel", "costly compression", "costly recording",
+            "unrecorded time", "periodic slow steps", "lasting slowdown"}
+
+
 def answers(run, *flags):
     """What each analysis says, after all three surfaces were found to say the same."""
     listed = sluice("show", run, "--json", *flags).json()["answers"]
@@ -83,6 +91,9 @@ def answers(run, *flags):
         require(one["outcome"] in (ANSWER, NOTHING, BLIND) and one["why"], f"{one}")
         words = one["of"][0].upper() + one["of"][1:] + f": {one['outcome']} ({one['why']})."
         for place, said in (("show", text), ("the page", lines)):
+            if one["of"] in FINDINGS:
+                require(one["of"] in said.lower(), f"{place} passes over {one}: {said}")
+                continue
             require((one["of"] if one["outcome"] == ANSWER else " ".join(words.split())) in said,
                     f"{place} passes over {one}: {said}")
     nothing_lost = listed[0]["outcome"] == NOTHING
@@ -91,7 +102,8 @@ def answers(run, *flags):
     blind = [one for one in listed if one["of"] == "time by cause" and one["outcome"] == BLIND]
     require_equal(bool(data["verdict"]["why_empty"]), bool(blind), "the page: a reason for no bars")
     require_equal(bool(data["verdict"]["causes"]), not blind, "the page: bars")
-    return {one["of"]: one["outcome"] for one in listed}
+    require(FINDINGS <= {one["of"] for one in listed}, "not every detector has an outcome")
+    return {one["of"]: one["outcome"] for one in listed if one["of"] not in FINDINGS}
 
 
 def check_all(run, cases):
