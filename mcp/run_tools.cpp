@@ -165,9 +165,9 @@ Result<Answered> causes(const Arguments& arguments, const Call& call) {
     if (run.analysis.step_of_most[c]) row["most_in_step"] = *run.analysis.step_of_most[c] + 1;
     rows.push_back(std::move(row));
   }
-  Json& findings = answered.data["findings"] = Json::array();
-  for (const analyze::Finding& finding : analyze::findings(run.analysis))
-    findings.push_back(finding.text);
+  Json& remarks = answered.data["remarks"] = Json::array();
+  for (const analyze::Remark& remark : analyze::remarks(run.analysis))
+    remarks.push_back(remark.text);
   return answered;
 }
 

@@ -90,7 +90,7 @@ Remark plain_finding(const std::string& text, bool is_warning) { return {text, i
 
 void add_uneven(const RunAnalysis& analysis, std::vector<Remark>& found) {
   const double imbalance = imbalance_of(analysis.devices);
-  if (!analysis.devices_have_shares || imbalance < kUneven) return;
+  if (!analysis.evidence.devices_have_shares || imbalance < kUneven) return;
   const auto busiest = std::ranges::max_element(analysis.devices, {}, &DeviceUse::busy_ns);
   found.push_back(
       plain_finding(fmt::format("{} is busy {:.2f} times as long as devices are on average: its "

@@ -115,7 +115,7 @@ class Answering {
       return {of, Outcome::nothing_found,
               analysis_.devices.empty() ? "the run has no storage devices" : "one device"};
     }
-    if (!analysis_.devices_have_shares) {
+    if (!analysis_.evidence.devices_have_shares) {
       return {of, Outcome::could_not_look,
               "another program's drives: what each was to do is not known"};
     }

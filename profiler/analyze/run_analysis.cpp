@@ -59,7 +59,7 @@ class AnalysisOfRun {
     for (const ChangePoint& change : result_.trend.changes) {
       result_.change_steps.push_back(steps_[change.index].id);
     }
-    result_.devices_have_shares = !info_.is_of_another_program();
+    result_.evidence.devices_have_shares = !info_.is_of_another_program();
     result_.stretch_step_count = steps_.size() - begin_of_stretch();
     const std::vector<std::size_t> chosen = typical_steps(options.steps_max);
     std::vector<double> chosen_durs;

@@ -38,8 +38,10 @@ struct Evidence {
   rundb::Completeness rows;  // of the whole file
   std::size_t operations = 0;
   std::size_t flows = 0;
-  std::size_t unlinked_transfers = 0;         // moved bytes over no link that has a row
-  std::set<std::int64_t> unknown_devices;     // that operations name and no row does
+  std::size_t unlinked_transfers = 0;      // moved bytes over no link that has a row
+  std::set<std::int64_t> unknown_devices;  // that operations name and no row does
+  // Each device has a share of the state. Another program's drives may be there for anything.
+  bool devices_have_shares = true;
   std::set<std::string> names_without_stage;  // the track alone says what these are
 };
 
@@ -65,8 +67,6 @@ struct RunAnalysis : PathFindings {
   WaitUse waits;                           // sums
   Overlap overlap;                         // sums
   std::vector<DeviceUse> devices;          // sums
-  // Each device has a share of the state. Another program's drives may be there for anything.
-  bool devices_have_shares = true;
   Trend trend;                             // of all steps' seconds
   std::vector<std::int64_t> change_steps;  // of trend.changes
   std::vector<OutlierStep> outliers;       // the worst first, at most kOutliersMax

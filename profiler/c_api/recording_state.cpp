@@ -163,8 +163,8 @@ void RecordingState::begin_step(std::int32_t number) {
   step_.store(std::max(number, 0), std::memory_order_relaxed);
 }
 
-void RecordingState::end_step(const std::shared_ptr<RecordingState>& self,
-                              record::StepRecord step, std::int64_t end_ns) {
+void RecordingState::end_step(const std::shared_ptr<RecordingState>& self, record::StepRecord step,
+                              std::int64_t end_ns) {
   step.step = step_.exchange(-1, std::memory_order_relaxed);
   if (step.step < 0 || recorder_.level() < record::Level::steps) return;
   step.ts = step_ts_.load(std::memory_order_relaxed);
