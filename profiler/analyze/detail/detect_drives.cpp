@@ -1,5 +1,6 @@
 // Findings about what single drives do.
 
+#include <algorithm>
 #include <optional>
 
 #include "profiler/analyze/detail/detector.h"
@@ -39,11 +40,30 @@ double rate_of(const DeviceUse& device, rundb::Direction way) {
   return ns > 0 ? bytes / ns * 1e9 : 0;
 }
 
-double rate_of_others(const Look& look, const DeviceUse& device, rundb::Direction way) {
+double bytes_of(const DeviceUse& device) {
+  return static_cast<double>(device.read_bytes + device.write_bytes);
+}
+
+// Drives that share the work: they are alike. What each of another program's is for nobody knows;
+// one that moves a tenth of the busiest one's bytes is taken to be there for something else.
+constexpr double kSharesWork = 0.1;
+std::vector<const DeviceUse*> drives_alike(const Look& look) {
+  double most = 0;
+  for (const DeviceUse& device : look.analysis.devices) most = std::max(most, bytes_of(device));
+  std::vector<const DeviceUse*> alike;
+  for (const DeviceUse& device : look.analysis.devices) {
+    if (look.analysis.evidence.devices_have_shares || bytes_of(device) > kSharesWork * most)
+      alike.push_back(&device);
+  }
+  return alike;
+}
+
+double rate_of_others(const std::vector<const DeviceUse*>& drives, const DeviceUse& device,
+                      rundb::Direction way) {
   std::vector<double> rates;
-  for (const DeviceUse& other : look.analysis.devices) {
-    if (other.device != device.device && rate_of(other, way) > 0)
-      rates.push_back(rate_of(other, way));
+  for (const DeviceUse* other : drives) {
+    if (other->device != device.device && rate_of(*other, way) > 0)
+      rates.push_back(rate_of(*other, way));
   }
   return rates.empty() ? 0 : median_of(std::move(rates));
 }
@@ -65,12 +85,14 @@ double mean_bytes(const PathUse& use) {
 }  // namespace
 
 Detected slow_drive(const Look& look) {
-  if (look.analysis.devices.size() < 2) return nothing("fewer than two drives");
-  Detected worst = nothing(fmt::format("{} drives", look.analysis.devices.size()));
-  for (const DeviceUse& device : look.analysis.devices) {
+  const std::vector<const DeviceUse*> drives = drives_alike(look);
+  if (drives.size() < 2) return nothing("fewer than two drives share the work");
+  Detected worst = nothing(fmt::format("{} drives", drives.size()));
+  for (const DeviceUse* one_of_them : drives) {
+    const DeviceUse& device = *one_of_them;
     for (const rundb::Direction way : {rundb::Direction::read, rundb::Direction::write}) {
       const double rate = rate_of(device, way);
-      const double others = rate_of_others(look, device, way);
+      const double others = rate_of_others(drives, device, way);
       if (rate <= 0 || rate > kSlowRate * others) continue;
       const PathTime path = path_of(look, device.device, way);
       const double cost = look.survey.share(path.ns()) * (1 - rate / others);
@@ -87,17 +109,15 @@ Detected slow_drive(const Look& look) {
 }
 
 Detected hot_drive(const Look& look) {
-  if (look.analysis.devices.size() < 2) return nothing("fewer than two drives");
+  const std::vector<const DeviceUse*> drives = drives_alike(look);
+  if (drives.size() < 2) return nothing("fewer than two drives share the work");
   double sum = 0;
   const DeviceUse* most = nullptr;
-  const auto bytes_of = [](const DeviceUse& device) {
-    return static_cast<double>(device.read_bytes + device.write_bytes);
-  };
-  for (const DeviceUse& device : look.analysis.devices) {
-    sum += bytes_of(device);
-    if (most == nullptr || bytes_of(device) > bytes_of(*most)) most = &device;
+  for (const DeviceUse* drive : drives) {
+    sum += bytes_of(*drive);
+    if (most == nullptr || bytes_of(*drive) > bytes_of(*most)) most = drive;
   }
-  const double mean = sum / static_cast<double>(look.analysis.devices.size());
+  const double mean = sum / static_cast<double>(drives.size());
   if (mean <= 0) return nothing("no drive moved bytes");
   const double times = bytes_of(*most) / mean;
   if (times < kHotBytes) return nothing(fmt::format("none moves {:.2f} times the mean", kHotBytes));

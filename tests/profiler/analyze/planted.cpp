@@ -302,6 +302,11 @@ std::vector<Planted> write_planted(const std::string& folder) {
     write(folder + "/" + near + ".db", plan.add, false, plan.has_two_drives);
     all.push_back({near, "", plan.kind, {}});
   }
+  // A second drive that is there for something else.
+  write(
+      folder + "/near_other_drive.db",
+      [](Program& p, bool) { two_drives(p, 90, 256 * 1024, 15 * kMiB); }, false, true);
+  all.push_back({"near_other_drive", "", "hot drive", {}});
   const auto healthy = [&](const char* name, AddStep add) {
     write(folder + "/" + name + ".db", add, false);
     all.push_back({name, "", "", {}});
