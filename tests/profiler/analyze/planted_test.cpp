@@ -1,12 +1,14 @@
 // Each planted bottleneck is found first or second, with the planted operations as evidence; near
 // misses of it are not, and healthy runs have no finding. SLUICE_PLANTED_FOLDER=DIR keeps the
-// databases there, with planted.csv: name, kind, what is never to be found, names of operations.
+// databases there, with planted.csv: name, kind, what is never to be found, names of operations;
+// and in ranks/ those of a run with a late rank.
 
 #include "tests/profiler/analyze/planted.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "profiler/analyze/run_analysis.h"
@@ -24,6 +26,17 @@ void write_list(const std::string& folder, const std::vector<Planted>& all) {
     list << planted.name << "," << planted.kind << "," << planted.never << ",";
     for (const std::string& name : planted.names) list << name << " ";
     list << "\n";
+  }
+}
+
+// As a run's output folder has them.
+void keep_ranks(const std::vector<std::string>& paths) {
+  const char* kept = std::getenv("SLUICE_PLANTED_FOLDER");
+  if (kept == nullptr) return;
+  for (std::size_t rank = 0; rank < paths.size(); ++rank) {
+    const auto folder = std::filesystem::path(kept) / "ranks" / fmt::format("rank-{}", rank);
+    std::filesystem::create_directories(folder);
+    std::filesystem::copy_file(paths[rank], folder / "run.db");
   }
 }
 
@@ -83,7 +96,9 @@ TEST_CASE("a rank that the others wait for is a finding, and none where all are 
   for (const TimeNs late_ns : {TimeNs{40'000'000}, TimeNs{0}}) {
     MadeRanks made;
     made.late_ns = {0, 0, late_ns};
-    const auto records = require_ok(open_rank_records(write_made_ranks(folder, made)));
+    const std::vector<std::string> paths = write_made_ranks(folder, made);
+    if (late_ns > 0) keep_ranks(paths);
+    const auto records = require_ok(open_rank_records(paths));
     RunAnalysis analysis = require_ok(analyze_run(*records[0].reader, *records[0].info));
     analysis.ranks = require_ok(analyze_ranks(records, analysis.steps));
     find_again(analysis, *records[0].info, records[0].steps);
