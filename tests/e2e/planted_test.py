@@ -16,7 +16,8 @@ WHERE span.id IN ({})"""
 def planted_runs(place):
     """Rows of name, kind, what is never to be found, and names of operations."""
     program = next(BUILD.glob("**/profiler_analyze_test"))
-    subprocess.run([program, "planted bottlenecks*,a rank that the others*"], check=True, capture_output=True, timeout=120,
+    subprocess.run([program, "planted bottlenecks*,a rank that the others*"], check=True,
+                   capture_output=True, timeout=120,
                    env={**os.environ, "SLUICE_PLANTED_FOLDER": str(place.path)})
     with open(place / "planted.csv", encoding="utf-8") as file:
         return list(csv.reader(file))
