@@ -549,6 +549,32 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @test
+def a_recording_outlives_the_one_who_began_it(place):
+    file = place / "file"
+    file.write_bytes(bytes(1000))
+    text = f"""
+import os, sys
+f = os.open({str(file)!r}, os.O_RDONLY)
+for i in range(50): os.pread(f, 10, i)
+print("half", flush=True)
+sys.stdin.read()
+for i in range(50): os.pread(f, 10, i)
+"""
+    with subprocess.Popen([SLUICE, "record", "-o", place / "run.db", "--", *map(str, python(text))],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as began:
+        require_equal(began.stdout.readline(), b"half\n", "the program")
+        began.kill()
+        began.stdin.close()  # and the program goes on
+        began.stdout.read()  # until it ends
+    path, = processes(place)
+    found = operations(path)
+    require_equal([found[name][1] for name in ("pread64", "pread") if name in found], [1000],
+                  "bytes")
+    require_words(sluice("show", path).done().out, ["pread"], "show")
+
+
+@test
 def a_commands_words_are_its_own(place):
     words = ["-o", "--output", "[1,2]", "a b", "", "--", "%s", "\\n", "--help"]
     code, out, _ = recorded(place, [*python("import sys; print(sys.argv[1:])"), *words])
