@@ -337,9 +337,9 @@ void add_record_command(CLI::App& app, int& exit_code) {
       ->required();
   command->footer(
       "The exit code is the command's. Its other processes are in OUTPUT.processes. What is seen:\n"
-      "read, write, fsync, Linux aio and their kin; ranges of NVTX and of sluice.span(); with "
-      "torch\n"
-      "forward, backward and steps.\n"
+      "read, write, fsync, Linux aio, io_uring and their kin; ranges of NVTX and of "
+      "sluice.span();\n"
+      "with torch forward, backward and steps.\n"
       "docs/recording.md: \"A program as it is\".\n"
       "Examples:\n"
       "  sluice record -- dd if=/dev/zero of=file bs=1M count=100 oflag=direct\n"
