@@ -21,6 +21,9 @@ SLUICE_FOR_HOOKS void sluice_inject_begin_step(std::int32_t number) {
 }
 SLUICE_FOR_HOOKS void sluice_inject_end_step() { sluice::inject::end_step(); }
 SLUICE_FOR_HOOKS void sluice_inject_step_is_whole() { sluice::inject::step_is_whole(); }
+SLUICE_FOR_HOOKS void sluice_inject_module_ends(const char* name, std::int64_t begin_ns) {
+  sluice::inject::module_ends(name, begin_ns);
+}
 SLUICE_FOR_HOOKS std::int64_t sluice_inject_range_begins(const char* name) {
   return sluice::inject::range_begins(name);
 }

@@ -234,23 +234,26 @@ class ThreadTracks {
     record::NameId name{};
     record::TrackId track = record::kNoTrack;
   };
-  // One that no rule names is on a track that is beside the schedule.
-  Range range(const std::shared_ptr<RecordingState>& state, const std::string& text) {
+  enum class Of : std::uint8_t { rules, modules };
+  // One that no rule names, and each module, is on a track that is beside the schedule.
+  Range range(const std::shared_ptr<RecordingState>& state, const std::string& text, Of of) {
     begin_anew(state);
-    const auto known = ranges_.find(text);
+    const auto known = ranges_.find({of, text});
     if (known != ranges_.end()) return known->second;
     Range range{.name = state->intern(text), .track = thread_};
-    const std::optional<sluice_stage> meaning = rules().meaning_of_range(text);
+    const std::optional<sluice_stage> meaning =
+        of == Of::rules ? rules().meaning_of_range(text) : std::nullopt;
     if (meaning) {
       static_cast<void>(state->declarations().stage(state->collector(), range.name,
                                                     c_api::stage_row(*meaning).value()));
     } else {
-      range.track = state->add_track(thread_, "module", thread_name_ + " ranges");
+      range.track = state->add_track(thread_, "module",
+                                     thread_name_ + (of == Of::rules ? " ranges" : " modules"));
     }
     // Names that a program makes anew each time would fill the memory.
     constexpr std::size_t kRangesMax = 1 << 12;
     if (ranges_.size() >= kRangesMax) ranges_.clear();
-    return ranges_[text] = range;
+    return ranges_[{of, text}] = range;
   }
 
  private:
@@ -271,7 +274,7 @@ class ThreadTracks {
   std::map<std::uint32_t, record::TrackId> tracks_;
   std::string thread_name_;
   std::map<std::pair<const char*, Rules::FileRule>, record::NameId> names_;
-  std::map<std::string, Range> ranges_;
+  std::map<std::pair<Of, std::string>, Range> ranges_;
 };
 thread_local ThreadTracks thread_tracks;
 
@@ -317,6 +320,21 @@ void step_ends(std::int64_t end_ns) {
   record::StepRecord step;
   step.loss = step.grad_norm = step.loss_scale = step.lr = std::numeric_limits<double>::quiet_NaN();
   (*state)->end_step(*state, step, end_ns);
+}
+
+void note_range(const std::string& name, ThreadTracks::Of of, std::int64_t begin_ns,
+                std::int64_t end_ns) {
+  const OwnWork own_work;
+  std::shared_ptr<RecordingState>* const state = process->recording();
+  if (state == nullptr) return;
+  const ThreadTracks::Range range = thread_tracks.range(*state, name, of);
+  record::SpanRecord span;
+  span.track = range.track;
+  span.name = range.name;
+  span.step = (*state)->step();
+  span.submit_ts = span.ts = begin_ns;
+  span.dur = end_ns - begin_ns;
+  (*state)->push_span(*state, span);
 }
 
 // Before any other code of the program but that of its libraries.
@@ -390,17 +408,11 @@ void range_ends(const std::string& name, std::int64_t begin_ns) {
   const std::int64_t end_ns = now_ns();
   if (!is_recording()) return;
   if (rules().is_step(name)) return step_ends(end_ns);
-  const OwnWork own_work;
-  std::shared_ptr<RecordingState>* const state = process->recording();
-  if (state == nullptr) return;
-  const ThreadTracks::Range range = thread_tracks.range(*state, name);
-  record::SpanRecord span;
-  span.track = range.track;
-  span.name = range.name;
-  span.step = (*state)->step();
-  span.submit_ts = span.ts = begin_ns;
-  span.dur = end_ns - begin_ns;
-  (*state)->push_span(*state, span);
+  note_range(name, ThreadTracks::Of::rules, begin_ns, end_ns);
+}
+
+void module_ends(const std::string& name, std::int64_t begin_ns) {
+  if (is_recording()) note_range(name, ThreadTracks::Of::modules, begin_ns, now_ns());
 }
 
 void end_recording() {

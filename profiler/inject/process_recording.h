@@ -45,6 +45,9 @@ void step_is_whole();
 std::int64_t range_begins(const std::string& name);
 void range_ends(const std::string& name, std::int64_t begin_ns);
 
+// A module of the program's model, whatever its name: beside the schedule.
+void module_ends(const std::string& name, std::int64_t begin_ns);
+
 // Ahead of an exec. Where that fails and the program goes on, another recording begins.
 void end_recording();
 // Ahead of an exit that calls no handlers.

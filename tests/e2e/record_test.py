@@ -280,9 +280,13 @@ def a_program_of_torch_has_steps_with_forward_and_backward(place):
         counts = db.execute(
             "SELECT value, count(*) FROM span JOIN string ON string.id = name_id WHERE step_id = 3 "
             "AND value IN ('forward', 'backward', 'optimizer.step') GROUP BY 1").fetchall()
+        modules = db.execute(
+            "SELECT value, count(*) FROM span JOIN string ON string.id = name_id JOIN track ON "
+            "track.id = track_id WHERE step_id = 3 AND kind = 'module' GROUP BY 1").fetchall()
     require_equal(steps, [(number,) for number in range(6)], "steps")
     require_equal(dict(counts), {"forward": 2, "backward": 2, "optimizer.step": 2},
                   "operations of a step")
+    require_equal(dict(modules), {"0": 2, "1": 2, "2": 2}, "modules of a step")
     shown = sluice("show", place / "run.db").done().out
     require_words(shown, ["6 steps", "forward, backward", "another program's record"], "show")
 

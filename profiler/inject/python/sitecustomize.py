@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+import weakref
 
 KERNEL, ON_HOST, ON_COMPUTE = 0, 0, 1  # of sluice_record.h
 NO_PHASE, FORWARD, BACKWARD = 0, 1, 2
@@ -22,12 +23,16 @@ class Recording:
     def __init__(self, library):
         self._library = library
         library.sluice_inject_span.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+        library.sluice_inject_module_ends.argtypes = [ctypes.c_char_p, ctypes.c_int64]
         self._names = {name: library.sluice_inject_stage(name.encode(), KERNEL, place, phase, 0)
                        for name, place, phase in (("forward", ON_COMPUTE, FORWARD),
                                                   ("backward", ON_COMPUTE, BACKWARD),
                                                   ("optimizer.step", ON_HOST, NO_PHASE))}
         self._step = -1
         self._is_updated = False
+
+    def module(self, name, begin):
+        self._library.sluice_inject_module_ends(name, begin)
 
     def span(self, name, begin):
         self._library.sluice_inject_span(self._names[name], begin, time.monotonic_ns())
@@ -47,26 +52,45 @@ class Recording:
 
 
 class Marks(threading.local):
-    """Depth of modules that call one another, and when the outermost was called."""
+    """When the modules that call one another were called, the outermost first."""
 
-    depth = 0
-    begin = 0
-    update_begin = 0
+    def __init__(self):
+        super().__init__()
+        self.begins = []
+        self.names = {}
+        self.update_begin = 0
+
+
+class Names:
+    """What the modules within a model are called, asked of it once."""
+
+    def __init__(self):
+        self._of_models = weakref.WeakKeyDictionary()
+
+    def within(self, model):
+        if model not in self._of_models:
+            self._of_models[model] = {id(module): name.encode()
+                                      for name, module in model.named_modules()}
+        return self._of_models[model]
 
 
 def mark(torch, recording):
     marks = Marks()
+    names = Names()
 
-    def before_forward(_module, _arguments):
-        if marks.depth == 0:
+    def before_forward(module, _arguments):
+        if not marks.begins:
             recording.forward_begins()
-            marks.begin = time.monotonic_ns()
-        marks.depth += 1
+            marks.names = names.within(module)
+        marks.begins.append(time.monotonic_ns())
 
-    def after_forward(_module, _arguments, _output):
-        marks.depth -= 1
-        if marks.depth == 0:
-            recording.span("forward", marks.begin)
+    def after_forward(module, _arguments, _output):
+        begin = marks.begins.pop()
+        if not marks.begins:
+            recording.span("forward", begin)
+        elif marks.begins[0] > 0:  # no recomputation
+            name = marks.names.get(id(module)) or type(module).__name__.encode()
+            recording.module(name, begin)
 
     def before_update(_optimizer, _arguments, _named):
         marks.update_begin = time.monotonic_ns()
@@ -85,12 +109,11 @@ def mark(torch, recording):
 
     def recorded_backward(*arguments, **named):
         begin = time.monotonic_ns()
-        # Forwards within are recomputations.
-        marks.depth += 1
+        marks.begins.append(0)  # forwards within are recomputations
         try:
             return backward(*arguments, **named)
         finally:
-            marks.depth -= 1
+            marks.begins.pop()
             recording.span("backward", begin)
 
     torch.autograd.backward = recorded_backward
