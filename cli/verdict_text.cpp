@@ -75,18 +75,17 @@ std::string change_lines(std::string_view heading,
 }
 
 // The others are in --json.
-constexpr std::size_t kFindingsShown = 3;
-
 std::string findings_text(const std::vector<analyze::Finding>& findings, int columns) {
   if (findings.empty()) return "";
   std::string text = "Findings:\n";
-  for (std::size_t i = 0; i < std::min(findings.size(), kFindingsShown); ++i) {
+  for (std::size_t i = 0; i < std::min(findings.size(), analyze::kFindingsShown); ++i) {
     text += "  " + wrapped(fmt::format("{}: {} {}", findings[i].kind, findings[i].words,
                                        findings[i].advice),
                            columns - 2, "    ");
   }
-  if (findings.size() > kFindingsShown) {
-    text += fmt::format("  and {} more (--json lists them)\n", findings.size() - kFindingsShown);
+  if (findings.size() > analyze::kFindingsShown) {
+    text += fmt::format("  and {} more (--json lists them)\n",
+                        findings.size() - analyze::kFindingsShown);
   }
   return text;
 }

@@ -29,6 +29,8 @@ Result<Verdict> read_verdict(rundb::Reader& reader, const RunFacts& facts) {
   Verdict verdict;
   ASSIGN_OR_RETURN(verdict.analysis, analyze::analyze_run(reader, facts.info));
   verdict.findings = analyze::remarks(verdict.analysis);
+  std::ranges::move(analyze::worst_findings(verdict.analysis),
+                    std::back_inserter(verdict.findings));
   verdict.suggestions = analyze::suggestions(verdict.analysis, facts.info);
   verdict.why_empty = analyze::sentence_of(verdict.analysis.why_unknown);
   if (verdict.why_empty.empty()) verdict.causes = causes_of(verdict.analysis);

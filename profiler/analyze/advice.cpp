@@ -325,6 +325,20 @@ std::vector<Remark> remarks(const RunAnalysis& analysis) {
   return found;
 }
 
+std::vector<Remark> worst_findings(const RunAnalysis& analysis) {
+  std::vector<Remark> worst;
+  for (const Finding& finding : analysis.findings) {
+    if (worst.size() == kFindingsShown) break;
+    const std::string text = sentence_of(finding.kind) + " " + finding.words +
+                             (finding.advice.empty() ? "" : " " + finding.advice);
+    worst.push_back({.text = text,
+                     .is_warning = true,
+                     .beside_shares = text,
+                     .step = finding.steps.empty() ? -1 : finding.steps.front()});
+  }
+  return worst;
+}
+
 std::vector<Suggestion> suggestions(const RunAnalysis& analysis, const RunInfo& info) {
   return Suggesting(analysis, info).all();
 }

@@ -23,6 +23,11 @@ struct Remark {
 // The most important first.
 std::vector<Remark> remarks(const RunAnalysis& analysis);
 
+// The worst findings (profiler/analyze/findings.h) as remarks, for surfaces that list those: what
+// each costs and what to do, about its worst step.
+inline constexpr std::size_t kFindingsShown = 3;
+std::vector<Remark> worst_findings(const RunAnalysis& analysis);
+
 // A setting that may shorten steps of this run: what their time is spent on says which.
 struct Suggestion {
   Cause cause = Cause::other;

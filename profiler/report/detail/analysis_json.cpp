@@ -41,6 +41,8 @@ Json verdict_json(const analyze::RunAnalysis& analysis) {
     if (finding.beside_shares.empty()) continue;
     findings.push_back({{"text", finding.beside_shares}, {"is_warning", finding.is_warning}});
   }
+  for (const analyze::Remark& finding : analyze::worst_findings(analysis))
+    findings.push_back({{"text", finding.text}, {"is_warning", finding.is_warning}});
   return {{"step_count", analysis.steps.size()},
           {"first_step", analysis.steps.empty() ? 0 : analysis.steps.front()},
           {"last_step", analysis.steps.empty() ? 0 : analysis.steps.back()},

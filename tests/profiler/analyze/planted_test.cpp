@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "profiler/analyze/advice.h"
 #include "profiler/analyze/run_analysis.h"
 #include "storage/rundb/span_reader.h"
 #include "tests/profiler/made_ranks.h"
@@ -81,6 +82,9 @@ TEST_CASE("planted bottlenecks are found, near misses are not, healthy runs have
       CHECK(found != analysis.findings.end());
       if (found == analysis.findings.end()) continue;
       CHECK(found - analysis.findings.begin() < 2);
+      CHECK(worst_findings(analysis)
+                .at(static_cast<std::size_t>(found - analysis.findings.begin()))
+                .text.find(found->words) != std::string::npos);
       check_evidence(*reader, *found, planted);
     } else if (!planted.never.empty()) {
       CHECK(std::ranges::count(analysis.findings, planted.never, &Finding::kind) == 0);
