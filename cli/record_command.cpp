@@ -143,8 +143,9 @@ void put_in_front(const char* name, const std::string& word) {
   ::setenv("SLUICE_RECORD_ID", fmt::format("{}-{:08x}", ::getpid(), std::random_device()()).c_str(),
            1);
   ::setenv("SLUICE_RECORD_RULES", (fs::absolute(folder) / kRulesFile).c_str(), 1);
-  // Another tool that is to have the ranges keeps them.
+  // Another tool that is to have the ranges, or the GPU, keeps them.
   ::setenv("NVTX_INJECTION64_PATH", fs::absolute(library).c_str(), 0);
+  ::setenv("CUDA_INJECTION64_PATH", fs::absolute(library).c_str(), 0);
   std::vector<char*> words;
   for (const std::string& word : arguments.command)
     words.push_back(const_cast<char*>(word.c_str()));

@@ -21,6 +21,7 @@
 #include "base/mutex.h"
 #include "profiler/c_api/recording_state.h"
 #include "profiler/c_api/stage_meaning.h"
+#include "profiler/cupti/cupti_recording.h"
 #include "profiler/inject/own_files.h"
 #include "profiler/record/scoped_span.h"
 
@@ -131,6 +132,7 @@ class Process {
   void after_fork_in_child() NO_THREAD_SAFETY_ANALYSIS {
     if (state_ != nullptr) (*state_)->release_after_fork();
     state_ = nullptr;
+    gpu_ = nullptr;  // CUDA does not outlive a fork
     has_begun_ = false;
     is_over_ = false;
     generation_.fetch_add(1);
@@ -144,8 +146,23 @@ class Process {
     if (state == nullptr) return;
     has_begun_ = false;
     generation_.fetch_add(1);
+    stop_gpu();
     const Status status = (*state)->collector().stop();
     if (!status.ok()) say(status.error().message());
+  }
+  // From now on. What the GPU does is of level `all`.
+  Status record_gpu() {
+    if (recording() == nullptr) return ok_status();
+    const OwnWork own_work;
+    const WithoutSignals without_signals;
+    MutexLock lock(mutex_);
+    if (state_ == nullptr || gpu_ != nullptr) return ok_status();
+    ASSIGN_OR_RETURN(std::unique_ptr<cupti::CuptiRecording> gpu,
+                     cupti::CuptiRecording::start((*state_)->recorder()));
+    gpu_ = gpu.release();
+    (*state_)->collector().attach(*gpu_);
+    (*state_)->recorder().set_level(record::Level::all, "sluice record: there is a GPU");
+    return ok_status();
   }
   // Nothing is recorded from now on: the process ends.
   void end_for_good() {
@@ -155,6 +172,14 @@ class Process {
   }
 
  private:
+  // It is leaked, as the collector is that asks it.
+  void stop_gpu() REQUIRES(mutex_) {
+    if (gpu_ == nullptr) return;
+    const Status status = gpu_->stop();
+    if (!status.ok()) say(status.error().message());
+    gpu_ = nullptr;
+  }
+
   void begin() REQUIRES(mutex_) {
     const OwnWork own_work;
     const WithoutSignals without_signals;
@@ -189,6 +214,7 @@ class Process {
   pid_t id_ = 0;
   bool has_exit_handler_ = false;  // a child has its parent's
   std::shared_ptr<RecordingState>* state_ = nullptr;
+  cupti::CuptiRecording* gpu_ = nullptr;
 };
 
 void end_process() { end_recording_for_good(); }
@@ -413,6 +439,12 @@ void range_ends(const std::string& name, std::int64_t begin_ns) {
 
 void module_ends(const std::string& name, std::int64_t begin_ns) {
   if (is_recording()) note_range(name, ThreadTracks::Of::modules, begin_ns, now_ns());
+}
+
+void record_gpu() {
+  if (!is_recording()) return;
+  const Status status = process->record_gpu();
+  if (!status.ok()) say("the record has no kernels of the GPU: " + status.error().message());
 }
 
 void end_recording() {

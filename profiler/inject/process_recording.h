@@ -48,6 +48,9 @@ void range_ends(const std::string& name, std::int64_t begin_ns);
 // A module of the program's model, whatever its name: beside the schedule.
 void module_ends(const std::string& name, std::int64_t begin_ns);
 
+// What the GPU does, from now on; before the first context of CUDA is made.
+void record_gpu();
+
 // Ahead of an exec. Where that fails and the program goes on, another recording begins.
 void end_recording();
 // Ahead of an exit that calls no handlers.

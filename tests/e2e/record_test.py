@@ -452,6 +452,25 @@ def ranges_of_nvtx_are_seen_without_a_gpu(place):
 
 
 @test
+def a_gpu_that_cannot_be_recorded_is_said_and_the_program_goes_on(place):
+    if pathlib.Path("/proc/driver/nvidia").exists():
+        raise Skip("there is a GPU")
+    (place / "data").write_bytes(bytes(1000))
+    text = f"""
+import ctypes, os
+f = os.open({str(place / "data")!r}, os.O_RDONLY)
+print(ctypes.CDLL(None).InitializeInjection())  # as CUDA's driver calls it
+os.pread(f, 123, 0)
+"""
+    code, out, said = recorded(place, python(text))
+    require_equal((code, out), (0, "1\n"), f"exit code and stdout: {said}")
+    require_words(said, ["no kernels of the GPU", "CUPTI"], "stderr")
+    found = operations(place / "run.db")
+    require_equal([found[name][1] for name in ("pread64", "pread") if name in found], [123],
+                  "bytes behind it")
+
+
+@test
 def rules_say_what_is_in_files(place):
     swapped = place / "zero_stage_3/optimizer/rank0/7.tensor.swp"
     swapped.parent.mkdir(parents=True)

@@ -92,7 +92,7 @@ MAY_USE = {
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
     "profiler/inject": {"base", "storage/rundb", "profiler/record", "profiler/collect",
-                        "profiler/c_api"},
+                        "profiler/c_api", "profiler/cupti"},
     "profiler/analyze": {"base", "storage/rundb"},
     "profiler/cupti": {"base", "profiler/record"},
     "profiler/answers": {"base", "storage/rundb", "profiler/analyze"},
