@@ -80,9 +80,28 @@ def a_drive_that_others_fill_to_the_last_byte_ends_the_recording_and_not_the_tra
         require_words(reply.err, ["recording stopped", "full"], "the warning")
         require_equal(reply.json()["state_digest"], whole["state_digest"], "digest")
         require_equal(reply.json()["losses"], whole["losses"], "losses")
+        (volume / "filler").unlink()  # without space another reader's SQLite may die of SIGBUS
         check_database(volume / "run.db")
         require_words(sluice("show", volume / "run.db").done().out, ["LOST", "recording_stopped"],
                       "sluice show")
+
+
+@test
+def a_record_that_a_full_drive_has_no_room_to_index_is_refused_until_it_has(place):
+    """The index of the log is a mapped file: without blocks for it an access is a SIGBUS."""
+    with small_volume(place, 16 << 20) as volume:
+        run = place.start("--steps", 100_000, "--db", volume / "run.db")
+        run.wait_for(lambda: is_recording(volume / "run.db"), "recording")
+        run.signal(signal.SIGKILL)
+        run.wait()
+        (volume / "run.db-shm").unlink()
+        # Some of the blocks of an index, and not all.
+        for leave in range(4 << 10, 32 << 10, 4 << 10):
+            filler = fill(volume, leave)
+            sluice("show", volume / "run.db").refused(1, ["run.db", "free space"])
+            filler.unlink()
+        shown = sluice("show", volume / "run.db").done()
+        require_words(shown.out, ["The run did not end"], "sluice show")
 
 
 @test

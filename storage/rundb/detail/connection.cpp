@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/safe_file.h"
+#include "storage/rundb/detail/shared_index.h"
 
 namespace sluice::rundb::detail {
 namespace {
@@ -256,7 +257,7 @@ void remove_empty_log(const std::string& path) {
   if (std::filesystem::file_size(log_of(path), error) != 0 || error) return;
   sqlite3* database = nullptr;
   const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE;
-  if (sqlite3_open_v2(path.c_str(), &database, flags, nullptr) == SQLITE_OK) {
+  if (sqlite3_open_v2(path.c_str(), &database, flags, whole_index_vfs()) == SQLITE_OK) {
     sqlite3_exec(database, "PRAGMA user_version", nullptr, nullptr, nullptr);  // opens the log
   }
   sqlite3_close(database);
@@ -283,7 +284,7 @@ Result<Connection> Connection::open(const std::string& path, Mode mode) {
   std::error_code error;
   const bool has_log = std::filesystem::exists(log_of(path), error);
   sqlite3* database = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags, whole_index_vfs());
   Connection connection(path, database);  // also after a failure there is a handle to close
   if (code != SQLITE_OK) return sqlite_error(path, database, code, "sqlite3_open_v2");
   if (mode == Mode::read && !has_log) connection.database_.get_deleter().without_log = path;
