@@ -179,7 +179,8 @@ class TrainCommand {
     RETURN_IF_ERROR(record_clock_offset(rundb::OffsetAt::begin));
     if (is_told()) {
       live_ = session::LiveControl::start_or_warn(
-          *run_, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
+          *run_, [recording = recording_.get()](bool watched) { recording->set_watched(watched); },
+          recording_->recorder());
     }
     return ranks_->agreed(start_metrics());
   }

@@ -67,8 +67,9 @@ Result<Answered> snapshot(const Arguments& arguments, const Call& call) {
   ASSIGN_OR_RETURN(const Message subscribed,
                    client->ask({.kind = RequestKind::subscribe}, control::kLiveAnswer));
   static_cast<void>(subscribed);
-  ASSIGN_OR_RETURN(const Message answer,
-                   client->ask({.kind = RequestKind::snapshot}, control::kLiveAnswer));
+  ASSIGN_OR_RETURN(
+      const Message answer,
+      client->ask({.kind = RequestKind::snapshot, .who = call.who}, control::kLiveAnswer));
   Answered answered;
   answered.data["state"] = "asked for";
   answered.why = "asked for, and not kept yet: it comes with the next step";
@@ -88,7 +89,7 @@ Result<Answered> stop(const Arguments& arguments, const Call& call) {
   ASSIGN_OR_RETURN(const std::string database, database_at(arguments, call));
   ASSIGN_OR_RETURN(const auto client, control::connect_to_run(database));
   ASSIGN_OR_RETURN(const Message answer,
-                   client->ask({.kind = RequestKind::stop}, control::kLiveAnswer));
+                   client->ask({.kind = RequestKind::stop, .who = call.who}, control::kLiveAnswer));
   static_cast<void>(answer);
   Answered answered;
   answered.data["state"] = "asked for";

@@ -43,6 +43,7 @@ class Server final : public ControlServer {
   void serve();
   Clients::Answer answer(std::string_view line);
   std::string answer_set(const Request& request);
+  void tell_of(const Request& accepted);
   void tell_whether_watched();
 
   const std::string path_;
@@ -92,6 +93,10 @@ void Server::tell_whether_watched() {
   if (seam_.watched) seam_.watched(is_watched);
 }
 
+void Server::tell_of(const Request& accepted) {
+  if (seam_.asked) seam_.asked(accepted);
+}
+
 Clients::Answer Server::answer(std::string_view line) {
   std::int64_t id = 0;
   const Result<Request> request = parse_request(line, id);
@@ -107,10 +112,12 @@ Clients::Answer Server::answer(std::string_view line) {
       return {answer_set(*request)};
     case RequestKind::snapshot: {
       const Result<std::int64_t> snapshot = waiting_.add_snapshot();
+      if (snapshot.ok()) tell_of(*request);
       return {snapshot.ok() ? snapshot_line(id, *snapshot) : error_line(id, snapshot.error())};
     }
     case RequestKind::stop: {
       const Status asked = waiting_.ask_to_stop();
+      if (asked.ok()) tell_of(*request);
       return {asked.ok() ? ok_line(id) : error_line(id, asked.error())};
     }
   }

@@ -48,6 +48,8 @@ struct RunSeam {
   // Whether anybody has subscribed to events, each time that this changes; at first nobody has. May
   // be none.
   std::function<void(bool)> watched = {};
+  // A snapshot or a stop that was just accepted. May be none.
+  std::function<void(const Request&)> asked = {};
 };
 
 class ControlServer {

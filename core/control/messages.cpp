@@ -236,6 +236,10 @@ Message answer_of(const json& object) {
 
 }  // namespace
 
+const char* kind_name(RequestKind kind) {
+  return std::ranges::find(kKinds, kind, &KindName::kind)->name;  // each has one
+}
+
 const char* change_state_name(ChangeState state) {
   return kStates[static_cast<std::size_t>(state)];
 }
@@ -263,15 +267,14 @@ Result<Request> parse_request(std::string_view line, std::int64_t& id) {
   request.kind = kind->kind;
   if (request.kind == RequestKind::set) {
     ASSIGN_OR_RETURN(request.set, parse_set(object));
+  } else {
+    ASSIGN_OR_RETURN(request.who, text_at(object, "who", "user", kWhoBytesMax));
   }
   return request;
 }
 
 std::string request_line(const Request& request) {
-  json object = {{"id", request.id}};
-  for (const KindName& kind : kKinds) {
-    if (kind.kind == request.kind) object["do"] = kind.name;
-  }
+  json object = {{"id", request.id}, {"do", kind_name(request.kind)}};
   if (request.kind == RequestKind::set) {
     json& knobs = object["knobs"] = json::object();
     for (const std::string& setting : request.set.settings) {
@@ -281,6 +284,8 @@ std::string request_line(const Request& request) {
     if (!request.set.revert_if.empty()) object["revert_if"] = request.set.revert_if;
     if (request.set.watch_steps > 0) object["watch_steps"] = request.set.watch_steps;
   }
+  if (request.kind == RequestKind::snapshot || request.kind == RequestKind::stop)
+    object["who"] = request.who;
   return line_of(object);
 }
 

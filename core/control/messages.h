@@ -41,7 +41,8 @@ struct SetRequest {
 struct Request {
   std::int64_t id = 0;  // the client's own; comes back with the answer
   RequestKind kind = RequestKind::status;
-  SetRequest set = {};  // kind set
+  SetRequest set = {};       // kind set
+  std::string who = "user";  // kinds snapshot and stop
 };
 
 // How a run stands between two steps.
@@ -116,6 +117,7 @@ struct Message {
 };
 Result<Message> parse_message(std::string_view line);
 
+const char* kind_name(RequestKind kind);
 const char* change_state_name(ChangeState state);
 
 }  // namespace sluice::control

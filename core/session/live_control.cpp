@@ -61,7 +61,8 @@ LiveControl::LiveControl(Tunable& run, std::string socket_path)
 LiveControl::~LiveControl() { close("the run has ended"); }
 
 Result<std::unique_ptr<LiveControl>> LiveControl::start(Tunable& run,
-                                                        std::function<void(bool)> watched) {
+                                                        std::function<void(bool)> watched,
+                                                        record::Recorder* recorder) {
   const settings::RunFiles files = run.live_plan().run.config.files;
   const std::string& database = files.database;
   RETURN_IF_ERROR(make_folder_of(database));
@@ -76,14 +77,21 @@ Result<std::unique_ptr<LiveControl>> LiveControl::start(Tunable& run,
     return shared->check(waiting, settings);
   };
   seam.watched = std::move(watched);
+  if (recorder != nullptr) {
+    seam.asked = [recorder](const control::Request& request) {
+      recorder->note(
+          fmt::format("{} asked for by {}", control::kind_name(request.kind), request.who));
+    };
+  }
   ASSIGN_OR_RETURN(live->server_,
                    control::ControlServer::start(live->socket_path_, greeting, std::move(seam)));
   return live;
 }
 
 std::unique_ptr<LiveControl> LiveControl::start_or_warn(Tunable& run,
-                                                        std::function<void(bool)> watched) {
-  auto live = start(run, std::move(watched));
+                                                        std::function<void(bool)> watched,
+                                                        record::Recorder* recorder) {
+  auto live = start(run, std::move(watched), recorder);
   if (live.ok()) return *std::move(live);
   log_warning("nobody can watch or change this run while it is live: " + live.error().message());
   return nullptr;

@@ -14,6 +14,7 @@
 #include "core/control/effect_watch.h"
 #include "core/session/run_observer.h"
 #include "core/session/tunable.h"
+#include "profiler/record/recorder.h"
 
 namespace sluice::session {
 
@@ -21,12 +22,14 @@ class LiveControl final : public RunObserver, public RunRequests {
  public:
   // Listens beside the run's database. The run outlives it. `watched` is told, on the socket's
   // thread, each time that somebody begins to follow the run while nobody did, and each time that
-  // the last one has gone.
+  // the last one has gone. `recorder`, if there is one, is told who asks for a snapshot or a stop,
+  // and outlives this; changes of knobs have rows of their own.
   static Result<std::unique_ptr<LiveControl>> start(Tunable& run,
-                                                    std::function<void(bool)> watched = {});
+                                                    std::function<void(bool)> watched = {},
+                                                    record::Recorder* recorder = nullptr);
   // The same; null, and a warning, where it cannot be had: a run goes on without.
-  static std::unique_ptr<LiveControl> start_or_warn(Tunable& run,
-                                                    std::function<void(bool)> watched);
+  static std::unique_ptr<LiveControl> start_or_warn(Tunable& run, std::function<void(bool)> watched,
+                                                    record::Recorder* recorder);
   ~LiveControl() override;
 
   const std::string& socket_path() const { return socket_path_; }

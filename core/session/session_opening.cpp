@@ -106,7 +106,8 @@ Status Session::Schedule::open_record(StartFrom start) {
   facts.meta.push_back({"tensors", tensors_text(request_.tensors)});
   RETURN_IF_ERROR(recording_->open(*run_, facts));
   live_ = LiveControl::start_or_warn(
-      *this, [recording = recording_.get()](bool watched) { recording->set_watched(watched); });
+      *this, [recording = recording_.get()](bool watched) { recording->set_watched(watched); },
+      recording_->recorder());
   return ok_status();
 }
 

@@ -307,6 +307,6 @@ std::uint64_t ControlLink::set(control::SetRequest request) {
   return number;
 }
 
-void ControlLink::stop() { shared_->take_in({0, {.kind = RequestKind::stop}}); }
+void ControlLink::stop() { shared_->take_in({0, {.kind = RequestKind::stop, .who = kWho}}); }
 
 }  // namespace sluice::gui

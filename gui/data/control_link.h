@@ -47,6 +47,7 @@ struct ControlState {
   const AskedSet* asked_set(std::uint64_t number) const;    // null: too long ago
 };
 inline constexpr std::size_t kHeardMax = 64;
+inline constexpr const char* kWho = "gui";  // who the window is, in a run's record
 
 struct ControlOptions {
   std::function<void()> wake = [] {};  // the state has changed; called by the link's thread

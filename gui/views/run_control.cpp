@@ -9,11 +9,6 @@
 #include "gui/data/span_scan.h"
 
 namespace sluice::gui {
-namespace {
-
-constexpr const char* kWho = "gui";
-
-}  // namespace
 
 std::string TakeBackRule::text() const {
   return is_on ? fmt::format("step_time>+{}%", percent) : "";

@@ -340,6 +340,7 @@ std::vector<Remark> worst_findings(const RunAnalysis& analysis) {
 }
 
 std::vector<Suggestion> suggestions(const RunAnalysis& analysis, const RunInfo& info) {
+  if (info.is_of_another_program()) return {};  // it has none of our settings
   return Suggesting(analysis, info).all();
 }
 

@@ -36,6 +36,7 @@ struct Suggestion {
 };
 // For causes of at least this share. Empty: no setting of the run is known to help.
 inline constexpr double kSuggestFrom = 0.05;
+// None for another program's run.
 std::vector<Suggestion> suggestions(const RunAnalysis& analysis, const RunInfo& info);
 
 }  // namespace sluice::analyze

@@ -81,7 +81,7 @@ Status Collector::Drain::pass() {
   const TimeNs begin_ts = monotonic_now_ns();
   cost_.begin_pass();
   const std::uint64_t batches_before = batch_count_;
-  own_.note_levels();
+  own_.take_news();
   take_all();
   // A span of an idle pass would make the next pass write it, for ever.
   if (batch_count_ > batches_before) own_.note_pass(begin_ts);
@@ -120,7 +120,7 @@ void Collector::Drain::take_all() {
   }
   // Losses show in a live file even when nothing else comes through, and so does a change of level.
   const bool sides_have_news = sides_.ask();
-  const bool has_news = sides_have_news || losses_.ask() || own_.has_level_change() || has_added();
+  const bool has_news = sides_have_news || losses_.ask() || own_.has_news() || has_added();
   if (!records_.empty() || has_news) write_batch();
 }
 

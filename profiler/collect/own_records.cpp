@@ -16,7 +16,7 @@ OwnRecords::OwnRecords(record::Recorder& recorder, bool records_itself)
   }
   collect_name_ = recorder.intern("collect");
   (void)recorder.take_level_changes();  // of the time before this recording
-  add_level(fmt::format("level {}", record::level_name(recorder.level())), monotonic_now_ns());
+  add_instant(fmt::format("level {}", record::level_name(recorder.level())), monotonic_now_ns());
 }
 
 // Written with the next batch.
@@ -37,12 +37,16 @@ void OwnRecords::note_pass(TimeNs begin_ts) {
       {.track = resident_track_, .ts = now_ts, .value = static_cast<double>(resident_bytes)});
 }
 
-void OwnRecords::note_levels() {
+void OwnRecords::take_news() {
   for (const record::LevelChange& change : recorder_.take_level_changes()) {
-    add_level(fmt::format("level {} (from {}, by {})", record::level_name(change.to),
-                          record::level_name(change.from), change.who),
-              change.ts);
-    has_level_change_ = true;
+    add_instant(fmt::format("level {} (from {}, by {})", record::level_name(change.to),
+                            record::level_name(change.from), change.who),
+                change.ts);
+    has_news_ = true;
+  }
+  for (const record::Note& note : recorder_.take_notes()) {
+    add_instant(note.text, note.ts);
+    has_news_ = true;
   }
 }
 
@@ -56,10 +60,10 @@ void OwnRecords::clear() {
   spans_.clear();
   counters_.clear();
   has_share_ = false;
-  has_level_change_ = false;
+  has_news_ = false;
 }
 
-void OwnRecords::add_level(const std::string& text, TimeNs ts) {
+void OwnRecords::add_instant(const std::string& text, TimeNs ts) {
   if (!records_itself_) return;
   record::SpanRecord instant;
   instant.name = recorder_.intern(text);

@@ -1,7 +1,7 @@
 #pragma once
 // The recorder's records of itself, on a track of its own: a span for each pass that wrote
-// something, an instant where a recording level begins, and as counters the processor time that it
-// takes and the memory that the process has.
+// something, an instant where a recording level begins and for each of the recorder's notes, and as
+// counters the processor time that it takes and the memory that the process has.
 //
 // Thread contract: one thread at a time.
 
@@ -20,9 +20,9 @@ class OwnRecords {
   OwnRecords(record::Recorder& recorder, bool records_itself);
 
   void note_pass(TimeNs begin_ts);
-  // Takes the changes from the recorder. At every level, `off` too: a file says when what was
-  // recorded.
-  void note_levels();
+  // Takes the changes of level and the notes from the recorder. At every level, `off` too: a file
+  // says when what was recorded, and who stopped the run.
+  void take_news();
   // A share of a processor. At most one waits to be written: while nothing else is recorded nothing
   // is written, so samples would pile up.
   void note_share(double share, TimeNs ts);
@@ -31,11 +31,11 @@ class OwnRecords {
   const std::vector<record::SpanRecord>& spans() const { return spans_; }
   const std::vector<record::CounterRecord>& counters() const { return counters_; }
   bool is_empty() const { return spans_.empty() && counters_.empty(); }
-  bool has_level_change() const { return has_level_change_; }
+  bool has_news() const { return has_news_; }
   void clear();
 
  private:
-  void add_level(const std::string& text, TimeNs ts);
+  void add_instant(const std::string& text, TimeNs ts);
 
   record::Recorder& recorder_;
   const bool records_itself_;
@@ -47,7 +47,7 @@ class OwnRecords {
   std::vector<record::SpanRecord> spans_;
   std::vector<record::CounterRecord> counters_;
   bool has_share_ = false;  // among counters_
-  bool has_level_change_ = false;
+  bool has_news_ = false;   // that are written at once
 };
 
 }  // namespace sluice::collect

@@ -20,6 +20,16 @@ std::vector<LevelChange> Recorder::take_level_changes() {
   return std::exchange(level_changes_, {});
 }
 
+void Recorder::note(std::string text) {
+  const std::lock_guard lock(mutex_);
+  notes_.push_back({span_now_ns(), std::move(text)});
+}
+
+std::vector<Note> Recorder::take_notes() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(notes_, {});
+}
+
 NameId Recorder::intern(std::string_view name) {
   const std::lock_guard lock(mutex_);
   if (const auto known = name_ids_.find(name); known != name_ids_.end()) return known->second;

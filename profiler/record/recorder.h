@@ -51,6 +51,12 @@ struct LevelChange {
   std::string who;
 };
 
+// An event of the run as a whole, such as a snapshot that somebody asks for, by CLOCK_MONOTONIC.
+struct Note {
+  std::int64_t ts;
+  std::string text;
+};
+
 class Recorder {
  public:
   Recorder() = default;
@@ -77,6 +83,11 @@ class Recorder {
   // For the collector, which writes them down: what has changed since the last call, oldest first.
   std::vector<LevelChange> take_level_changes();
 
+  // An instant on the recorder's own track, whatever the level is; taken by the collector as the
+  // changes of level are.
+  void note(std::string text);
+  std::vector<Note> take_notes();
+
   // For the collector: copies of what has been added since `from`, an index into the table. An id
   // is the index of its row.
   std::vector<std::string> names_since(std::size_t from) const;
@@ -89,6 +100,7 @@ class Recorder {
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<LevelChange> level_changes_;
+  std::vector<Note> notes_;
   std::deque<std::string> names_;  // a deque: the map's keys point into it
   std::unordered_map<std::string_view, NameId> name_ids_;
   std::vector<Track> tracks_;

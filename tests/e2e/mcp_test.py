@@ -105,6 +105,14 @@ def who_changed(path):
                           "ORDER BY knob_change.rowid").fetchall()
 
 
+def asked_for(path):
+    with database(path) as db:
+        return [name for name, in db.execute(
+            "SELECT value FROM span JOIN string ON string.id = name_id JOIN track ON "
+            "track.id = track_id WHERE track.kind = 'recorder' AND value LIKE '% asked for by %' "
+            "ORDER BY ts")]
+
+
 @test
 def a_live_run_is_changed_with_permission_alone(place):
     run, path = started(place)
@@ -126,6 +134,8 @@ def a_live_run_is_changed_with_permission_alone(place):
     run.wait().json()
     require_equal(who_changed(path), [("buffers", "5", "mcp:evil___2J name"),
                                       ("buffers", "4", "mcp:evil___2J name")], "knob_change")
+    require_equal(asked_for(path), ["snapshot asked for by mcp:evil___2J name",
+                                    "stop asked for by mcp:evil___2J name"], "instants")
 
 
 @test

@@ -102,6 +102,18 @@ TEST_CASE("a stop waits for nothing, and is not taken back") {
   CHECK(run.server->stop_is_asked());  // also of who asks later
 }
 
+TEST_CASE("the run is told who asks for a snapshot or a stop, and not of what is refused") {
+  ServedRun run;
+  auto client = run.connect();
+  REQUIRE(client->ask({.kind = RequestKind::snapshot, .who = "mcp:agent"}, kLong).ok());
+  REQUIRE(client->ask({.kind = RequestKind::stop}, kLong).ok());
+  const std::string longer(300, 'x');
+  const auto refused = client->ask({.kind = RequestKind::stop, .who = longer}, kLong);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message() == "'who' has 300 bytes; 200 are allowed");
+  CHECK(run.asked() == std::vector<std::string>{"snapshot by mcp:agent", "stop by user"});
+}
+
 TEST_CASE("of sets that wait the last one of each knob is kept, and those before it are told") {
   ServedRun run;
   auto client = run.connect();

@@ -47,6 +47,10 @@ class ServedRun {
       MutexLock lock(mutex_);
       watched_.push_back(is_watched);
     };
+    seam.asked = [this](const Request& request) {
+      MutexLock lock(mutex_);
+      asked_.push_back(std::string(kind_name(request.kind)) + " by " + request.who);
+    };
     return ControlServer::start(path, {kProtocolVersion, "made", "/nowhere/run.db", getpid()},
                                 std::move(seam));
   }
@@ -68,6 +72,12 @@ class ServedRun {
     return watched_;
   }
 
+  // The snapshots and stops that the run was told of.
+  std::vector<std::string> asked() {
+    MutexLock lock(mutex_);
+    return asked_;
+  }
+
   std::string path;
   std::unique_ptr<ControlServer> server;
 
@@ -83,6 +93,7 @@ class ServedRun {
   Mutex mutex_;
   std::vector<std::string> waiting_ GUARDED_BY(mutex_);
   std::vector<bool> watched_ GUARDED_BY(mutex_);
+  std::vector<std::string> asked_ GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::control

@@ -309,6 +309,9 @@ TEST_CASE("what is suggested follows from the cause and from what the run has se
   CHECK(suggestions(analysis, info).front().setting == "buffers=12");
   std::ranges::find(info.meta, "pipeline", &rundb::MetaRow::key)->value = "serial";
   CHECK(suggestions(analysis, info).front().setting == "pipeline=nbuffer");
+  // A program that we did not train has none of our settings.
+  std::erase_if(info.meta, [](const rundb::MetaRow& row) { return row.key == "model"; });
+  CHECK(suggestions(analysis, info).empty());
 }
 
 TEST_CASE("runs of no step, of one, and without operations are analysed as far as they go") {

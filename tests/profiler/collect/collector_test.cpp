@@ -205,7 +205,7 @@ TEST_CASE("a batch's spans of one track lie side by side, by time, and a reader 
   }
 }
 
-TEST_CASE("the recorder records itself: passes, levels, its share of a processor") {
+TEST_CASE("the recorder records itself: passes, levels, notes, its share of a processor") {
   const TempFolder folder;
   Recorder recorder;
   auto collector =
@@ -217,12 +217,13 @@ TEST_CASE("the recorder records itself: passes, levels, its share of a processor
   recorder.set_level(record::Level::transfers);
   ring.try_push(StepRecord{.step = 1});
   require_ok(collector->flush());
+  recorder.note("stop asked for by user");  // written though nothing else comes
   require_ok(collector->stop());
   auto reader = require_ok(Reader::open(folder.file("run.db")));
   REQUIRE(table_of(*reader,
                    "SELECT string.value FROM span JOIN string ON string.id = name_id JOIN track ON "
                    "track.id = track_id WHERE track.kind = 'recorder' AND dur = 0 ORDER BY ts") ==
-          "level all\nlevel transfers (from all, by user)\n");
+          "level all\nlevel transfers (from all, by user)\nstop asked for by user\n");
   REQUIRE(table_of(*reader,
                    "SELECT count(*) > 0 FROM span JOIN string ON string.id = name_id WHERE value = "
                    "'collect' AND dur > 0") == "1\n");
