@@ -19,6 +19,7 @@
 #include "cli/verdict_text.h"
 #include "core/tune/predicted_changes.h"
 #include "profiler/answers/run_json.h"
+#include "storage/rundb/recording_now.h"
 
 namespace sluice::cli {
 namespace {
@@ -34,8 +35,8 @@ struct ShowArguments {
 
 void print_losses(const RunAnswer& shown, int columns) {
   const analyze::Answer& answer = shown.analysis.answers.front();
-  const std::string words = wrapped(analyze::losses_sentence(answer), columns, "  ");
-  print_lines(answer.outcome == analyze::Outcome::nothing_found ? words : amber(words));
+  if (answer.outcome == analyze::Outcome::nothing_found)
+    print_lines(wrapped(analyze::losses_sentence(answer), columns, "  "));
   if (shown.losses.empty()) return;
   print_lines(
       amber(wrapped("LOST while recording (what follows is not the whole run):", columns, "")));
@@ -307,6 +308,13 @@ void print_head(const RunAnswer& shown, int columns) {
   }
   print_modes(shown, columns);
   if (shown.steps.empty()) return;
+  const std::int64_t planned = shown.info.planned_step_count();
+  if (planned > std::ssize(shown.steps)) {
+    const char* now = rundb::is_being_recorded(shown.database) ? "so far" : "ended before its last";
+    print_lines(wrapped(fmt::format("{}: {} of {} steps", now,
+                                    format_whole(std::ssize(shown.steps)), format_whole(planned)),
+                        columns, "  "));
+  }
   print_lines(wrapped(
       fmt::format("{} step{}, {} a step{}{}", format_whole(std::ssize(shown.steps)),
                   shown.steps.size() == 1 ? "" : "s", format_duration(shown.median_step_ns()),
@@ -321,6 +329,7 @@ void print_head(const RunAnswer& shown, int columns) {
 void print_text(const RunAnswer& shown, std::int64_t last) {
   const int columns = terminal_columns();
   print_head(shown, columns);
+  print_lines(doubts_text(analyze::doubts_of(shown.analysis), columns));
   print_losses(shown, columns);
   if (shown.analysis.ranks) {
     const std::string ranks = ranks_text(*shown.analysis.ranks, columns);
@@ -328,8 +337,6 @@ void print_text(const RunAnswer& shown, std::int64_t last) {
     print_lines("  " +
                 wrapped("The causes, links and settings below are rank 0's.", columns - 2, "  "));
   }
-  const std::string late = late_text(shown.analysis.lateness, columns);
-  if (!late.empty()) print_lines("\n" + late);
   const std::string verdict = verdict_text(shown.analysis, shown.predicted, shown.info, columns);
   if (!verdict.empty()) print_lines("\n" + verdict);
   const std::string stretches =

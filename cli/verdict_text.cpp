@@ -118,8 +118,11 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
   return text;
 }
 
-std::string late_text(const analyze::Lateness& lateness, int columns) {
-  return lateness.is_late() ? amber(wrapped("LATE: " + lateness.words(), columns, "  ")) : "";
+std::string doubts_text(std::span<const analyze::Doubt> doubts, int columns) {
+  std::string text;
+  for (const analyze::Doubt& doubt : doubts)
+    text += amber(wrapped(doubt.label + ": " + doubt.sentence, columns, "  "));
+  return text;
 }
 
 std::string turn_next_text(const analyze::PredictedChanges& predicted, int columns) {
@@ -127,15 +130,15 @@ std::string turn_next_text(const analyze::PredictedChanges& predicted, int colum
     return wrapped("Nothing is predicted: " + predicted.unavailable, columns, "  ");
   }
   const analyze::TurnNext next = analyze::turn_next(predicted);
-  std::string text = change_lines(analyze::kTurnNext, next.now, columns);
-  text += change_lines(analyze::kAnotherRun, next.another_run, columns);
+  std::string text = change_lines(words::kTurnNext, next.now, columns);
+  text += change_lines(words::kAnotherRun, next.another_run, columns);
   if (text.empty()) {
-    text = wrapped(fmt::format("{}: {}", analyze::kTurnNext, analyze::none_words(predicted)),
-                   columns, "  ");
+    text = wrapped(fmt::format("{}: {}", words::kTurnNext, analyze::none_words(predicted)), columns,
+                   "  ");
   }
   if (next.together) {
     text += wrapped(
-        fmt::format("{}: {} (sluice tune).", analyze::kTogether, predicted_words(*next.together)),
+        fmt::format("{}: {} (sluice tune).", words::kTogether, predicted_words(*next.together)),
         columns, "  ");
   }
   text += wrapped("(" + analyze::fit_words(predicted) + ")", columns, "  ");

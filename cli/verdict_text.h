@@ -4,8 +4,10 @@
 // Thread contract: free functions.
 
 #include <optional>
+#include <span>
 #include <string>
 
+#include "profiler/analyze/doubts.h"
 #include "profiler/analyze/run_analysis.h"
 #include "profiler/analyze/turn_next.h"
 
@@ -18,9 +20,9 @@ std::string verdict_text(const analyze::RunAnalysis& analysis,
                          const std::optional<analyze::PredictedChanges>& predicted,
                          const analyze::RunInfo& info, int columns);
 
-// That this computer was too slow for the machine that it emulates; "" where it was not. It stands
-// before whatever rests on the run's times.
-std::string late_text(const analyze::Lateness& lateness, int columns);
+// Reasons to doubt the run's figures, a sentence each; "" where there are none. They stand before
+// whatever rests on those figures.
+std::string doubts_text(std::span<const analyze::Doubt> doubts, int columns);
 
 // The settings to turn next, or why nothing is predicted.
 std::string turn_next_text(const analyze::PredictedChanges& predicted, int columns);

@@ -33,18 +33,16 @@ bool ExportPanel::dismiss() {
 
 void ExportPanel::draw() {
   if (!is_open_) return;
-  const std::shared_ptr<const Exported> exported = exported_.result();
-  const bool is_bad = choices_.empty() && exported != nullptr && !exported->problem.empty();
-  const Notice notice("Export", px(620), px(40), is_bad ? look().colours.red : look().colours.line);
-  if (!notice.is_shown()) return;
   if (choices_.empty()) {
-    draw_outcome(exported.get());
+    draw_outcome(exported_.result().get());
   } else {
     draw_question();
   }
 }
 
 void ExportPanel::draw_question() {
+  const Notice notice("Export", Notice::Place::panel, look().colours.line);
+  if (!notice.is_shown()) return;
   draw_title(form_ == ExportForm::trace ? "Export a trace for Perfetto"
                                         : "Export the tables as CSV");
   for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -60,18 +58,17 @@ void ExportPanel::draw_question() {
 }
 
 void ExportPanel::draw_outcome(const Exported* exported) {
+  const bool is_bad = exported != nullptr && !exported->problem.empty();
+  Notice notice("Export", Notice::Place::bar, is_bad ? look().colours.red : look().colours.line);
+  if (!notice.is_shown()) return;
   if (exported == nullptr) {
-    draw_title("Exporting the run");
-    draw_note("Runs in the background.");
+    notice.say("Exporting the run", "Runs in the background.");
     return;
   }
-  const bool is_bad = !exported->problem.empty();
-  draw_title(is_bad ? "The run was not exported" : "The run was exported");
-  draw_coloured(look().colours.text, is_bad ? exported->problem : exported->path);
-  if (ImGui::Button("Close")) is_open_ = false;
-  if (is_bad) return;
-  ImGui::SameLine();
-  if (ImGui::Button("Copy the path")) ImGui::SetClipboardText(exported->path.c_str());
+  notice.say(is_bad ? "The run was not exported" : "The run was exported",
+             is_bad ? exported->problem : exported->path);
+  if (notice.button("Close")) is_open_ = false;
+  if (!is_bad && notice.button("Copy the path")) ImGui::SetClipboardText(exported->path.c_str());
 }
 
 }  // namespace sluice::gui

@@ -1,9 +1,12 @@
 #pragma once
-// A panel that is no view: in the middle of the window, undocked, not kept in the layout.
+// A word of the window itself, undocked and not kept in the layout: in the middle of an empty
+// window, and above a picture in a bar of its own, so that it lies over nothing.
 //
-// Thread contract: the frame thread, between ImGui's NewFrame and Render.
+// Thread contract: the frame thread, between ImGui's NewFrame and Render; before what is docked.
 
 #include <imgui.h>
+
+#include <string>
 
 namespace sluice::gui {
 
@@ -11,17 +14,29 @@ namespace sluice::gui {
 // ImGui::End follows in any case.
 bool begin_panel(const char* name, float width_max, float below);
 
-// A panel above all else, whatever is docked below, for as long as the object lives.
+// For as long as the object lives.
 class Notice {
  public:
-  Notice(const char* name, float width_max, float below, ImU32 border);
+  enum class Place : std::uint8_t {
+    panel,  // in the middle; its sentences stand below one another
+    bar,    // one line beneath the top bar; a sentence without room is cut, its tooltip is whole
+  };
+  Notice(const char* name, Place place, ImU32 border);
   ~Notice();
   Notice(const Notice&) = delete;
   Notice& operator=(const Notice&) = delete;
   bool is_shown() const { return is_shown_; }
 
+  void say(const std::string& title, const std::string& text, const std::string& note = {});
+  // Beside the ones before it. True: it was pressed.
+  bool button(const char* label);
+
  private:
-  bool is_shown_;
+  void say_in_line(const std::string& title, const std::string& text);
+
+  const Place place_;
+  bool is_shown_ = false;
+  bool has_button_ = false;
 };
 
 }  // namespace sluice::gui

@@ -34,15 +34,14 @@ OpeningChoice draw_progress(const Opening& opening) {
 
 OpeningChoice draw_opening_notice(const Opening& opening, bool has_picture) {
   const std::shared_ptr<const Opened> opened = opening.result();
-  const Notice notice("Opening", px(760), px(has_picture ? 40 : 120),
-                      opened == nullptr ? look().colours.line : look().colours.red);
+  Notice notice("Opening", has_picture ? Notice::Place::bar : Notice::Place::panel,
+                opened == nullptr ? look().colours.line : look().colours.red);
   if (!notice.is_shown()) return OpeningChoice::none;
   if (opened == nullptr) return draw_progress(opening);
-  draw_title(has_picture ? "The ranks could not be read again" : "This run cannot be shown");
-  draw_coloured(look().colours.text, opened->problem);
-  if (ImGui::Button("Close")) return OpeningChoice::close;
-  ImGui::SameLine();
-  return ImGui::Button("Open another\u2026") ? OpeningChoice::open_another : OpeningChoice::none;
+  notice.say(has_picture ? "The ranks could not be read again" : "This run cannot be shown",
+             opened->problem);
+  if (notice.button("Close")) return OpeningChoice::close;
+  return notice.button("Open another\u2026") ? OpeningChoice::open_another : OpeningChoice::none;
 }
 
 }  // namespace sluice::gui

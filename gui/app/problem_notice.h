@@ -10,6 +10,7 @@
 
 namespace sluice::gui {
 
+class Notice;
 struct RunPieces;
 
 enum class NoticeChoice : std::uint8_t { none, close_run, open_another };
@@ -22,7 +23,7 @@ class ProblemNotice {
   NoticeChoice draw(const RunPieces& pieces);
 
  private:
-  void draw_starting();
+  void say_starting(Notice& notice);
 
   std::string log_;
   Background<std::string> log_line_;

@@ -7,6 +7,7 @@
 #include "gui/app/settings.h"
 #include "gui/app/window.h"
 #include "gui/data/opening.h"
+#include "gui/data/run_notes.h"
 #include "gui/data/run_path.h"
 #include "gui/views/session.h"
 
@@ -40,6 +41,8 @@ void RunDoor::open_database(const Opened& opened) {
   if (opened.ranks == nullptr || !opened.ranks->folder.empty())
     settings_.note_opened(session_.pieces.place());
   session_.recent = settings_.recent;
+  session_.notes = std::make_unique<RunNotes>();
+  session_.notes->open(session_.pieces.place(), Window::wake);
 }
 
 void RunDoor::read_ranks_again() {

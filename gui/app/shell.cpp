@@ -79,15 +79,15 @@ void Shell::draw(const FrameCost& cost) {
   run_pressed(commands_);
   if (parts_->top_bar.draw(session_->pieces, door_->opening(), commands_, cost))
     door_->read_ranks_again();
+  parts_->export_panel.draw();
+  draw_opening();
   if (session_->pieces.feed != nullptr) {
     draw_run();
   } else if (door_->opening() == nullptr) {
     draw_start_page();
   }
-  draw_opening();
   begin_new_run();
   if (const std::string path = parts_->open_box.draw(); !path.empty()) open_run(path);
-  parts_->export_panel.draw();
   parts_->palette.draw(commands_);
   draw_shortcut_sheet(commands_, &parts_->shows_shortcuts);
   had_popup_ = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);

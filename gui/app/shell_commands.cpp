@@ -99,11 +99,18 @@ void Shell::add_timeline_commands() {
   add("Fit what is selected: the span, else the measured range", "F", ImGuiKey_F,
       [&] { timeline.fit_selection(); });
   add_moving_commands();
+  add("Back to where you looked before", "Alt+Left", ImGuiMod_Alt | ImGuiKey_LeftArrow,
+      [&] { timeline.go(-1); });
+  add("Forward again", "Alt+Right", ImGuiMod_Alt | ImGuiKey_RightArrow, [&] { timeline.go(1); });
   add("Measure by dragging", "M", ImGuiKey_M, [&] { timeline.measure.toggle(); });
   add("Pin the measured range, to compare another with it", "P", ImGuiKey_P, [&] {
     if (!timeline.measure.range()) return;
     timeline.measure.pin();
     session_->foreground.bring("Compare");
+  });
+  add("Write a note at the chosen span, else in the middle of the view", "B", ImGuiKey_B, [&] {
+    timeline.write_note();
+    session_->foreground.bring("Timeline");
   });
   add("Find a span by name", "Ctrl+F", ImGuiMod_Ctrl | ImGuiKey_F, [&] {
     timeline.search.focus();

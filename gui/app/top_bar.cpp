@@ -206,10 +206,7 @@ RecorderWords recorder_words(const RunPieces& pieces) {
 
 bool draw_run_state(const RunPieces& pieces, const Opening* again, const RecorderWords& words) {
   const RunFacts& facts = pieces.facts();
-  // A session ends when its program says so.
-  const auto planned_count = facts.info.is_of_session()
-                                 ? 0
-                                 : static_cast<std::int64_t>(facts.info.meta_number("steps", 0));
+  const std::int64_t planned_count = facts.info.planned_step_count();
   ImGui::SameLine(0, px(18));
   draw_liveness(pieces, planned_count);
   const bool is_asked = pieces.ranks != nullptr && draw_ranks(*pieces.ranks, again);

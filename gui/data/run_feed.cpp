@@ -42,12 +42,15 @@ std::shared_ptr<const SpanRank> RunFeed::rank() const { return impl_->channel.ra
 std::shared_ptr<const StepPaths> RunFeed::paths() const { return impl_->channel.paths.latest(); }
 std::shared_ptr<const Verdict> RunFeed::verdict() const { return impl_->channel.verdict.latest(); }
 std::shared_ptr<const SpanStatistics> RunFeed::statistics() const {
-  return impl_->channel.statistics.latest();
+  return impl_->channel.statistics.of_run.latest();
 }
 std::shared_ptr<const SpanStatistics> RunFeed::range_statistics() const {
-  return impl_->channel.range_statistics.latest();
+  return impl_->channel.statistics.of_range.latest();
 }
 std::shared_ptr<const Findings> RunFeed::found() const { return impl_->channel.found.latest(); }
+std::shared_ptr<const analyze::StepExplanation> RunFeed::explanation() const {
+  return impl_->channel.explanation.latest();
+}
 SqlConsole& RunFeed::console() { return impl_->console; }
 
 void RunFeed::want_timeline(const TimelineRequest& request) {
@@ -61,6 +64,9 @@ void RunFeed::search(const std::string& text) {
 }
 void RunFeed::want_statistics(ScanRange range) {
   impl_->channel.change([&](detail::Requests& requests) { requests.statistics = range; });
+}
+void RunFeed::explain(const analyze::StepRange& steps) {
+  impl_->channel.change([&](detail::Requests& requests) { requests.explained = steps; });
 }
 
 }  // namespace sluice::gui

@@ -4,8 +4,9 @@
 // waits for the disk or for SQLite.
 //
 //   follower   facts, steps, timeline, minimap, counters, the chosen span: what must come quickly
-//   student    verdict, critical paths, rank of the chosen span, statistics, search: what may take
-//   seconds of a long run console    SQL (gui/data/sql_console.h)
+//   student    verdict, critical paths, rank of the chosen span, explanation of the chosen steps,
+//              statistics, search: what may take seconds of a long run
+//   console    SQL (gui/data/sql_console.h)
 //
 // A file that disappears, is replaced, cut or foreign becomes a problem in RunSnapshot, with what
 // was read before still there; a replaced file is opened anew, at once where it can be.
@@ -18,6 +19,11 @@
 #include <string>
 
 #include "base/units.h"
+
+namespace sluice::analyze {
+struct StepExplanation;
+struct StepRange;
+}  // namespace sluice::analyze
 
 namespace sluice::gui {
 
@@ -62,11 +68,14 @@ class RunFeed {
   // The range is the one that was asked for last; null until it has been read.
   std::shared_ptr<const SpanStatistics> range_statistics() const;
   std::shared_ptr<const Findings> found() const;
+  // Why the steps that were asked for last took as long as they did.
+  std::shared_ptr<const analyze::StepExplanation> explanation() const;
 
   void want_timeline(const TimelineRequest& request);
   void choose_span(std::int64_t span_id);  // 0: none
   void search(const std::string& text);
   void want_statistics(ScanRange range);
+  void explain(const analyze::StepRange& steps);
   SqlConsole& console();
 
  private:

@@ -1,6 +1,9 @@
 #include "gui/data/sql_console.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -63,6 +66,13 @@ Status run_question(rundb::Reader& reader, SqlAnswer& answer) {
   return status;
 }
 
+bool is_span_id(const std::string& origin) {
+  constexpr std::array<std::string_view, 6> kIds = {"span.id",           "span.parent_id",
+                                                    "flow.to_span",      "flow.from_span",
+                                                    "long_span.span_id", "span_run.first_id"};
+  return std::ranges::find(kIds, origin) != kIds.end();
+}
+
 // each_row() does not name the columns; the statement, asked for no rows, does.
 void name_columns(rundb::Reader& reader, SqlAnswer& answer) {
   std::string sql = answer.sql;
@@ -70,7 +80,12 @@ void name_columns(rundb::Reader& reader, SqlAnswer& answer) {
     sql.pop_back();
   const Result<rundb::TextTable> table =
       rundb::Query(reader).text_table("SELECT * FROM (" + sql + ") LIMIT 0");
-  if (table.ok()) answer.columns = table->columns;
+  if (table.ok()) {
+    answer.columns = table->columns;
+    const auto span = std::ranges::find_if(table->origins, is_span_id);
+    if (span != table->origins.end())
+      answer.span_column = static_cast<std::size_t>(span - table->origins.begin());
+  }
   const std::size_t width = answer.rows.empty() ? 0 : answer.rows.front().size();
   if (answer.columns.size() == width || width == 0) return;
   answer.columns.clear();

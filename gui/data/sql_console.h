@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct SqlAnswer {
   std::string sql;
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  // at most kSqlRowsMax
+  std::optional<std::size_t> span_column;      // whose values are ids of spans; none: no column's
   bool is_cut = false;
   double seconds = 0;
   std::string problem;

@@ -32,6 +32,7 @@ Result<Verdict> read_verdict(rundb::Reader& reader, const RunFacts& facts) {
   std::ranges::move(analyze::worst_findings(verdict.analysis),
                     std::back_inserter(verdict.findings));
   verdict.suggestions = analyze::suggestions(verdict.analysis, facts.info);
+  verdict.doubts = analyze::doubts_of(verdict.analysis);
   verdict.why_empty = analyze::sentence_of(verdict.analysis.why_unknown);
   if (verdict.why_empty.empty()) verdict.causes = causes_of(verdict.analysis);
   return verdict;

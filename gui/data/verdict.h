@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "gui/data/run_facts.h"
 #include "profiler/analyze/advice.h"
+#include "profiler/analyze/doubts.h"
 #include "profiler/analyze/run_analysis.h"
 
 namespace sluice::gui {
@@ -25,6 +26,7 @@ struct Verdict {
   std::vector<CauseShare> causes;  // the largest first; those with any share
   std::vector<analyze::Remark> findings;
   std::vector<analyze::Suggestion> suggestions;
+  std::vector<analyze::Doubt> doubts;
   std::string why_empty;  // not empty: nothing is known, and why
 };
 

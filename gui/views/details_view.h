@@ -21,6 +21,7 @@ class DetailsView : public View {
 
  private:
   void draw_buttons(const SpanDetails& details);
+  void draw_durations(const ChosenSpan& chosen);
   void draw_links(const char* title, const char* none, const std::vector<DetailLink>& links);
 
   const RunPieces& pieces_;

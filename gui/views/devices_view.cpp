@@ -13,6 +13,7 @@
 #include "gui/data/opening.h"
 #include "gui/data/span_scan.h"
 #include "gui/data/verdict.h"
+#include "gui/views/doubt_line.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -188,6 +189,7 @@ void DevicesView::draw_content() {
   const bool has_ranks = pieces_.has_facts() && pieces_.facts().info.has_all_ranks();
   draw_title("Devices", has_ranks ? "busy share of a step; links and drives are rank 0's"
                                   : "busy share of a step");
+  draw_doubt_line(pieces_);
   if (pieces_.verdict == nullptr) {
     draw_empty("The steps are being looked at\u2026");
     return;

@@ -6,6 +6,7 @@
 
 #include "base/words.h"
 #include "gui/data/opening.h"
+#include "gui/data/run_notes.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -111,11 +112,37 @@ void draw_stats(const RunFacts& facts) {
 
 }  // namespace
 
-FactsView::FactsView(const RunPieces& pieces) : View(words::kRunInfo), pieces_(pieces) {}
+FactsView::FactsView(const RunPieces& pieces, TimelineState& timeline,
+                     const std::unique_ptr<RunNotes>& notes, Foreground& foreground)
+    : View(words::kRunInfo),
+      pieces_(pieces),
+      timeline_(timeline),
+      notes_(notes),
+      foreground_(foreground) {}
 const char* FactsView::help() const { return "What was lost, the machine, the settings"; }
+
+// A click goes there; they are changed at their flags on the timeline.
+void FactsView::draw_notes() {
+  if (notes_ == nullptr || (notes_->all().empty() && notes_->problem().empty())) return;
+  draw_title("Notes", "beside the run");
+  if (!notes_->problem().empty()) draw_coloured(look().colours.red, notes_->problem());
+  int index = 0;
+  for (const RunNote& note : notes_->all()) {
+    ImGui::PushID(index++);
+    const std::string text = time_text(note.ts - pieces_.run->begin_ts) + "  " + note.text;
+    if (draw_link("note", text, look().colours.accent)) {
+      timeline_.view.show_span(note.ts, 0);
+      if (note.span_id != 0) timeline_.go_to(note.span_id);
+      foreground_.bring("Timeline");
+    }
+    ImGui::PopID();
+  }
+  ImGui::Dummy({0, px(6)});
+}
 
 void FactsView::draw_content() {
   draw_losses(pieces_);
+  draw_notes();
   draw_facts(pieces_);
   draw_settings(pieces_.facts());
   draw_stats(pieces_.facts());

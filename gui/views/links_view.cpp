@@ -5,6 +5,7 @@
 #include "base/words.h"
 #include "gui/data/span_lookup.h"
 #include "gui/data/verdict.h"
+#include "gui/views/doubt_line.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -62,6 +63,7 @@ void LinksView::draw_content() {
   draw_title("Links", (has_ranks ? "rank 0's, means of the steps looked at"
                                  : "means of the steps looked at") +
                           (clock.empty() ? "" : "; " + clock));
+  draw_doubt_line(pieces_);
   if (pieces_.verdict == nullptr) {
     draw_empty("The steps are being looked at\u2026");
     return;

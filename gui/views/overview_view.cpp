@@ -9,6 +9,7 @@
 #include "gui/data/span_lookup.h"
 #include "gui/data/step_paths.h"
 #include "gui/data/verdict.h"
+#include "gui/views/doubt_line.h"
 #include "gui/views/looked.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
@@ -98,7 +99,7 @@ void draw_change_of_another_run(RunControl& control, Foreground& foreground,
 
 void draw_together(RunControl& control, Foreground& foreground,
                    const analyze::PredictedChange& change) {
-  draw_note(std::string(analyze::kTogether));
+  draw_note(std::string(words::kTogether));
   const float at = draw_gain(change, control.choice.can_choose() ? px(64) : 0);
   if (!control.choice.can_choose()) return;
   ImGui::SameLine(at);
@@ -132,7 +133,7 @@ void draw_predicted(RunControl& control, Foreground& foreground, const Advice& a
     ImGui::PopID();
   }
   if (!next.another_run.empty()) {
-    draw_note(std::string(analyze::kAnotherRun) + ": add to the command of a new one");
+    draw_note(std::string(words::kAnotherRun) + ": add to the command of a new one");
   }
   for (const analyze::PredictedChange& change : next.another_run) {
     ImGui::PushID(index++);
@@ -149,9 +150,9 @@ void draw_suggestions(const Verdict& verdict, RunControl& control, Foreground& f
   ImGui::Dummy({0, px(2)});
   ImGui::Separator();
   const bool is_predicted = advice != nullptr && advice->problem.empty();
-  draw_title(std::string(analyze::kTurnNext), is_working     ? "simulating\u2026"
-                                              : is_predicted ? "predicted by simulation"
-                                                             : "what should help");
+  draw_title(std::string(words::kTurnNext), is_working     ? "simulating\u2026"
+                                            : is_predicted ? "predicted by simulation"
+                                                           : "what should help");
   if (is_predicted) {
     draw_predicted(control, foreground, *advice);
     return;
@@ -185,8 +186,7 @@ void OverviewView::draw_content() {
   draw_title(title_of(verdict.analysis), steps_note(verdict.analysis));
   const std::string clock = pieces_.facts().info.clock_note();
   if (!clock.empty()) draw_note(clock);
-  const analyze::Lateness& lateness = verdict.analysis.lateness;
-  if (lateness.is_late()) draw_coloured(look().colours.amber, lateness.words());
+  draw_doubts(pieces_);
   if (!verdict.why_empty.empty()) {
     draw_empty(verdict.why_empty);
     draw_findings(verdict);
@@ -284,10 +284,12 @@ void OverviewView::draw_findings(const Verdict& verdict) {
     ImGui::PushID(index++);
     const std::string id = "about step " + step_text(step->id);
     if (draw_link(id.c_str(), finding.text, colour)) {
-      timeline_.view.show_step(*step);
+      timeline_.show_step(*step);
+      foreground_.bring("Details");
       foreground_.bring("Timeline");
     }
-    ImGui::SetItemTooltip("click: show step %s on the timeline", step_text(step->id).c_str());
+    ImGui::SetItemTooltip("click: show step %s on the timeline, and why it took as long",
+                          step_text(step->id).c_str());
     ImGui::PopID();
   }
 }

@@ -19,6 +19,7 @@ void RunPieces::pick_up() {
   statistics = feed->statistics();
   range_statistics = feed->range_statistics();
   found = feed->found();
+  explanation = feed->explanation();
 }
 
 const std::string& RunPieces::own_database() const {

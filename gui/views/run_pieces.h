@@ -13,7 +13,8 @@
 
 namespace sluice::analyze {
 struct Answer;
-}
+struct StepExplanation;
+}  // namespace sluice::analyze
 
 namespace sluice::gui {
 
@@ -35,6 +36,7 @@ struct RunPieces {
   std::shared_ptr<const SpanStatistics> statistics;  // of the whole run
   std::shared_ptr<const SpanStatistics> range_statistics;
   std::shared_ptr<const Findings> found;
+  std::shared_ptr<const analyze::StepExplanation> explanation;
 
   // Once a frame, before anything is drawn.
   void pick_up();

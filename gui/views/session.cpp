@@ -1,9 +1,15 @@
 #include "gui/views/session.h"
 
+#include "gui/data/run_notes.h"
+
 namespace sluice::gui {
+
+Session::Session() = default;
+Session::~Session() = default;
 
 void Session::pick_up() {
   if (pieces.feed == nullptr) return;
+  if (notes != nullptr) notes->pick_up();
   pieces.pick_up();
   control.pick_up(pieces.run.get(), pieces.statistics);
   timeline.pick_up();
@@ -14,6 +20,7 @@ void Session::close() {
   timeline.close();
   control = RunControl();
   sql = SqlRequest();
+  notes.reset();
   foreground = Foreground();
 }
 

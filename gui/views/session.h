@@ -5,6 +5,7 @@
 // Thread contract: the frame thread.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,17 +17,21 @@
 
 namespace sluice::gui {
 
+class RunNotes;
+
 struct Session {
-  RunPieces pieces;                // what was read of it
-  TimelineState timeline{pieces};  // what somebody looks at
-  RunControl control;              // what somebody changes
-  SqlRequest sql;                  // what another view asks in SQL
-  Foreground foreground;           // which views come to the front
+  RunPieces pieces;                 // what was read of it
+  TimelineState timeline{pieces};   // what somebody looks at
+  RunControl control;               // what somebody changes
+  SqlRequest sql;                   // what another view asks in SQL
+  std::unique_ptr<RunNotes> notes;  // what somebody wrote down; null: no run is open
+  Foreground foreground;            // which views come to the front
 
   std::vector<std::string> recent;     // databases opened before, the last one first
   std::function<void()> wake = [] {};  // draw again; from any thread
 
-  Session() = default;
+  Session();
+  ~Session();
   Session(const Session&) = delete;  // its parts know one another
   Session& operator=(const Session&) = delete;
 

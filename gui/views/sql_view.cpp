@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "gui/data/sql_console.h"
 #include "gui/widgets/figures.h"
@@ -28,37 +29,15 @@ void draw_cell(const std::string& text) {
   }
 }
 
-void draw_rows(const SqlAnswer& answer) {
-  const std::size_t columns = std::min(answer.columns.size(), kColumnsMax);
-  const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollX |
-                                ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
-                                ImGuiTableFlags_SizingFixedFit;
-  // A table of its own for each answer: widths are those of what it shows.
-  const std::string id = fmt::format("##rows{}", answer.number);
-  if (columns == 0 || !ImGui::BeginTable(id.c_str(), static_cast<int>(columns), flags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  for (std::size_t c = 0; c < columns; ++c) ImGui::TableSetupColumn(answer.columns[c].c_str());
-  ImGui::TableHeadersRow();
-  ImGui::PushFont(look().mono, Look::kTextSize);
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(answer.rows.size()));
-  while (clipper.Step()) {
-    for (int r = clipper.DisplayStart; r < clipper.DisplayEnd; ++r) {
-      ImGui::TableNextRow();
-      for (std::size_t c = 0; c < columns; ++c) {
-        ImGui::TableNextColumn();
-        draw_cell(answer.rows[static_cast<std::size_t>(r)][c]);
-      }
-    }
-  }
-  ImGui::PopFont();
-  ImGui::EndTable();
-}
-
 }  // namespace
 
-SqlView::SqlView(const RunPieces& pieces, SqlRequest& request)
-    : View("SQL"), pieces_(pieces), request_(request) {}
+SqlView::SqlView(const RunPieces& pieces, TimelineState& timeline, SqlRequest& request,
+                 Foreground& foreground)
+    : View("SQL"),
+      pieces_(pieces),
+      timeline_(timeline),
+      request_(request),
+      foreground_(foreground) {}
 const char* SqlView::help() const { return "Ask the run database; nothing can be written"; }
 
 // Choosing one asks for its first rows, as a question to go on from.
@@ -116,6 +95,57 @@ void SqlView::draw_content() {
                          grouped_text(static_cast<std::int64_t>(answer->rows.size())),
                          time_text(static_cast<TimeNs>(answer->seconds * 1e9))));
   draw_rows(*answer);
+}
+
+void SqlView::draw_rows(const SqlAnswer& answer) {
+  const std::size_t columns = std::min(answer.columns.size(), kColumnsMax);
+  const ImGuiTableFlags flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollX |
+                                ImGuiTableFlags_ScrollY | ImGuiTableFlags_Resizable |
+                                ImGuiTableFlags_SizingFixedFit;
+  // A table of its own for each answer: widths are those of what it shows.
+  const std::string id = fmt::format("##rows{}", answer.number);
+  if (columns == 0 || !ImGui::BeginTable(id.c_str(), static_cast<int>(columns), flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  for (std::size_t c = 0; c < columns; ++c) ImGui::TableSetupColumn(answer.columns[c].c_str());
+  ImGui::TableHeadersRow();
+  ImGui::PushFont(look().mono, Look::kTextSize);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(answer.rows.size()));
+  while (clipper.Step()) {
+    for (int r = clipper.DisplayStart; r < clipper.DisplayEnd; ++r) {
+      ImGui::TableNextRow();
+      for (std::size_t c = 0; c < columns; ++c) {
+        ImGui::TableNextColumn();
+        const std::string& text = answer.rows[static_cast<std::size_t>(r)][c];
+        if (answer.span_column == c) {
+          draw_span_link(r, text);
+        } else {
+          draw_cell(text);
+        }
+      }
+    }
+  }
+  ImGui::PopFont();
+  ImGui::EndTable();
+}
+
+// Leads to the span on the timeline; NULL leads nowhere.
+void SqlView::draw_span_link(int row, const std::string& text) {
+  std::int64_t span_id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), span_id);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    draw_cell(text);
+    return;
+  }
+  ImGui::PushID(row);
+  ImGui::PushStyleColor(ImGuiCol_Text, look().colours.accent);
+  const std::string label = text + "###span";
+  if (ImGui::Selectable(label.c_str(), timeline_.chosen_span() == span_id)) {
+    timeline_.go_to(span_id);
+    foreground_.bring("Timeline");
+  }
+  ImGui::PopStyleColor();
+  ImGui::PopID();
 }
 
 }  // namespace sluice::gui

@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "gui/data/span_lookup.h"
 #include "gui/data/span_scan.h"
+#include "gui/views/doubt_line.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
@@ -154,6 +155,7 @@ std::string StatisticsView::note() const {
 void StatisticsView::draw_content() {
   choose_statistics();
   draw_title("Statistics", note());
+  draw_doubt_line(pieces_);
   if (pieces_.statistics == nullptr) {
     draw_empty("The operations are being read\u2026");
     return;

@@ -159,11 +159,12 @@ void StepsView::draw_step_tip(double number) {
       ImGui::EndTable();
     }
     if (step->skipped) draw_coloured(look().colours.amber, "skipped: gradients overflowed", false);
-    draw_note("click: show on the timeline");
+    draw_note("click: show on the timeline, and why it took as long");
     ImGui::EndTooltip();
   }
   if (ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
-    timeline_.view.show_step(*step);
+    timeline_.show_step(*step);
+    foreground_.bring("Details");
     foreground_.bring("Timeline");
   }
 }

@@ -94,10 +94,14 @@ const TimelineRow* TimelineLayout::row_at(float y) const {
   return row == rows.end() ? nullptr : &*row;
 }
 
-TimelineLayout layout_of(const RunSnapshot& run, const TimelineFolding& folding) {
+TimelineLayout layout_of(const RunSnapshot& run, const TimelineFolding& folding,
+                         const TrackChoice& choice) {
   LayoutBuilder builder(folding);
-  for (const TrackFacts& track : run.facts->tracks) {
-    if (has_content(run, track)) builder.add_track(track);
+  for (const bool is_pinned : {true, false}) {
+    for (const TrackFacts& track : run.facts->tracks) {
+      if (choice.is_pinned(track.group) != is_pinned || !has_content(run, track)) continue;
+      if (choice.shows(track.group, track.name)) builder.add_track(track);
+    }
   }
   return builder.take();
 }

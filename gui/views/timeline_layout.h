@@ -8,6 +8,7 @@
 
 #include "gui/data/run_feed.h"
 #include "gui/views/timeline_folding.h"
+#include "gui/views/track_choice.h"
 
 namespace sluice::gui {
 
@@ -39,8 +40,10 @@ struct TimelineLayout {
   const TimelineRow* row_at(float y) const;
 };
 
-// Empty tracks are left out; a closed group has only its first row.
-TimelineLayout layout_of(const RunSnapshot& run, const TimelineFolding& folding);
+// Empty tracks are left out, and those that nobody wants to see; pinned groups come first; a closed
+// group has only its first row.
+TimelineLayout layout_of(const RunSnapshot& run, const TimelineFolding& folding,
+                         const TrackChoice& choice = {});
 
 // How far the row at `y` of the layout before has moved down in the one after; where it is gone,
 // the next one that is there counts.

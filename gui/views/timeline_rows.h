@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gui/views/timeline_folding.h"
+#include "gui/views/track_choice.h"
 
 namespace sluice::gui {
 
@@ -15,6 +16,8 @@ class TimelineRows {
  public:
   TimelineFolding& folding() { return folding_; }
   const TimelineFolding& folding() const { return folding_; }
+  TrackChoice& choice() { return choice_; }
+  const TrackChoice& choice() const { return choice_; }
   // The row of this track shall be scrolled to and unfolded.
   void bring(std::int64_t track_id) { wanted_track_ = track_id; }
   std::optional<std::int64_t> take_wanted() { return std::exchange(wanted_track_, std::nullopt); }
@@ -24,6 +27,7 @@ class TimelineRows {
 
  private:
   TimelineFolding folding_;
+  TrackChoice choice_;
   std::optional<std::int64_t> wanted_track_;
   float scroll_ = 0;
 };

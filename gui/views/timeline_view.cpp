@@ -70,8 +70,14 @@ bool has_popup() {
 
 }  // namespace
 
-TimelineView::TimelineView(const RunPieces& pieces, TimelineState& timeline)
-    : View(words::kTimeline), pieces_(pieces), timeline_(timeline), find_bar_(pieces, timeline) {}
+TimelineView::TimelineView(const RunPieces& pieces, TimelineState& timeline,
+                           const std::unique_ptr<RunNotes>& notes)
+    : View(words::kTimeline),
+      pieces_(pieces),
+      timeline_(timeline),
+      find_bar_(pieces, timeline),
+      track_menu_(timeline),
+      note_flags_(notes, pieces, timeline) {}
 const char* TimelineView::help() const { return "What ran when, on every part of the machine"; }
 
 void TimelineView::draw_content() {
@@ -116,8 +122,10 @@ void TimelineView::draw_tools() {
 
 // The whole run, with the view as a frame that can be dragged.
 void TimelineView::draw_strip() {
-  const float left = ImGui::GetCursorScreenPos().x + px(kTrackLabelWidth);
-  ImGui::SetCursorScreenPos({left, ImGui::GetCursorScreenPos().y});
+  const ImVec2 corner = ImGui::GetCursorScreenPos();
+  track_menu_.draw_field(px(kTrackLabelWidth - 8));
+  const float left = corner.x + px(kTrackLabelWidth);
+  ImGui::SetCursorScreenPos({left, corner.y});
   const ImVec2 low = ImGui::GetCursorScreenPos();
   const ImVec2 size = {std::max(px(40), ImGui::GetContentRegionAvail().x), px(kStripHeight)};
   ImGui::InvisibleButton("##strip", size);
@@ -194,7 +202,10 @@ void TimelineView::draw_canvas() {
 
   TimelinePainter painter(pieces_, timeline_, layout, place);
   draw_picture(painter, place, at, is_hovered);
-  if (is_hovered) take_mouse(painter, layout, place);
+  const bool is_on_flag = note_flags_.draw_flags(place, is_hovered);
+  if (is_hovered && !is_on_flag) take_mouse(painter, layout, place);
+  track_menu_.draw();
+  note_flags_.draw_box();
   draw_scroll_bar(layout, place, bar_width);
   draw_measured_panel(pieces_, timeline_, {place.high.x - px(12), place.high.y - px(12)});
 }
@@ -229,10 +240,11 @@ void TimelineView::draw_picture(TimelinePainter& painter, const TimelinePlace& p
 TimelineLayout TimelineView::lay_out(const TimelinePlace& place, bool is_hovered) {
   TimelineFolding& folding = timeline_.rows.folding();
   const RunSnapshot& run = *pieces_.run;
-  TimelineLayout layout = layout_of(run, folding);
+  TimelineLayout layout = layout_of(run, folding, timeline_.rows.choice());
   const std::optional<std::int64_t> wanted = timeline_.rows.take_wanted();
   if (folding.update(run, place.view.begin, place.view.end, is_at_rest())) {
-    const TimelineLayout before = std::exchange(layout, layout_of(run, folding));
+    const TimelineLayout before =
+        std::exchange(layout, layout_of(run, folding, timeline_.rows.choice()));
     const float held = is_hovered ? ImGui::GetIO().MousePos.y - place.low.y : 0;
     const float scroll = timeline_.rows.scroll();
     timeline_.rows.scroll_to(scroll + moved_down(before, layout, held + scroll));
@@ -241,7 +253,10 @@ TimelineLayout TimelineView::lay_out(const TimelinePlace& place, bool is_hovered
     timeline_.set_motion(TimelineState::Motion::settles);
   if (!wanted) return layout;
   folding.reveal(*run.facts, *wanted);
-  layout = layout_of(run, folding);
+  const TrackFacts* track = run.facts->track(*wanted);
+  TrackChoice& choice = timeline_.rows.choice();
+  if (track != nullptr && !choice.shows(track->group, track->name)) choice.set_text("");
+  layout = layout_of(run, folding, timeline_.rows.choice());
   if (const TimelineRow* row = layout.row_of(*wanted); row != nullptr) {
     const bool is_seen = row->y >= timeline_.rows.scroll() &&
                          row->y + row->height <= timeline_.rows.scroll() + place.rows_height();
@@ -306,6 +321,7 @@ void TimelineView::take_drag(const TimelinePlace& place) {
   }
   if (drag_ == Drag::measure && is_moved) timeline_.measure.set(range);
   if (ImGui::IsItemActive()) return;
+  if (drag_ == Drag::measure && is_moved) timeline_.explain_range(range);
   if (drag_ == Drag::zoom && range.width() > 0 && place.x(range.end) - place.x(range.begin) > 4)
     timeline_.view.set(range);
   drag_ = Drag::none;
@@ -352,6 +368,9 @@ void TimelineView::take_mouse(const TimelinePainter& painter, const TimelineLayo
     draw_summary_tip(painter.summary_at(mouse));
     if (mouse.x < place.low.x && row != nullptr) draw_away_tip(*row);
   }
+  if (ImGui::IsMouseReleased(ImGuiMouseButton_Right) && mouse.x < place.low.x && row != nullptr) {
+    track_menu_.open(*row);
+  }
   const bool is_click =
       ImGui::IsMouseReleased(ImGuiMouseButton_Left) &&
       ImGui::GetIO().MouseDragMaxDistanceSqr[0] <= px(kClickSlack) * px(kClickSlack);
@@ -388,7 +407,7 @@ void TimelineView::fit_under_cursor(const HoveredBox& hovered, const TimelinePla
   }
   const rundb::StepRow* step =
       step_at_or_after(pieces_.steps(), place.ts(ImGui::GetIO().MousePos.x));
-  if (step != nullptr) timeline_.view.show_step(*step);
+  if (step != nullptr) timeline_.show_step(*step);
 }
 
 void TimelineView::draw_summary_tip(const TimelinePainter::HoveredSummary& summary) const {

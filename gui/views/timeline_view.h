@@ -8,16 +8,19 @@
 #include <string>
 
 #include "gui/views/find_bar.h"
+#include "gui/views/note_flags.h"
 #include "gui/views/run_pieces.h"
 #include "gui/views/timeline_painter.h"
 #include "gui/views/timeline_state.h"
+#include "gui/views/track_menu.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {
 
 class TimelineView : public View {
  public:
-  TimelineView(const RunPieces& pieces, TimelineState& timeline);
+  TimelineView(const RunPieces& pieces, TimelineState& timeline,
+               const std::unique_ptr<RunNotes>& notes);
   const char* help() const override;
   void draw_content() override;
 
@@ -44,6 +47,8 @@ class TimelineView : public View {
   const RunPieces& pieces_;
   TimelineState& timeline_;
   FindBar find_bar_;
+  TrackMenu track_menu_;
+  NoteFlags note_flags_;
 
   enum class Drag { none, pan, zoom, measure };
   Drag drag_ = Drag::none;

@@ -20,7 +20,7 @@ std::vector<std::unique_ptr<View>> all_views(Session& session) {
   views.push_back(std::make_unique<OverviewView>(pieces, session.control, session.timeline,
                                                  session.foreground));
   views.push_back(std::make_unique<DevicesView>(pieces, session.control.choice));
-  views.push_back(std::make_unique<TimelineView>(pieces, session.timeline));
+  views.push_back(std::make_unique<TimelineView>(pieces, session.timeline, session.notes));
   views.push_back(std::make_unique<KnobsView>(pieces, session.control, session.wake));
   views.push_back(
       std::make_unique<DetailsView>(pieces, session.timeline, session.sql, session.foreground));
@@ -30,8 +30,10 @@ std::vector<std::unique_ptr<View>> all_views(Session& session) {
   views.push_back(std::make_unique<LinksView>(pieces));
   views.push_back(
       std::make_unique<CompareView>(pieces, session.timeline, session.recent, session.wake));
-  views.push_back(std::make_unique<SqlView>(pieces, session.sql));
-  views.push_back(std::make_unique<FactsView>(pieces));
+  views.push_back(
+      std::make_unique<SqlView>(pieces, session.timeline, session.sql, session.foreground));
+  views.push_back(
+      std::make_unique<FactsView>(pieces, session.timeline, session.notes, session.foreground));
   return views;
 }
 

@@ -50,7 +50,11 @@ void tip_above(const char* text) {
   if (!ImGui::IsItemHovered(ImGuiHoveredFlags_ForTooltip | ImGuiHoveredFlags_AllowWhenDisabled))
     return;
   const ImVec2 at = ImGui::GetItemRectMin();
-  ImGui::SetNextWindowPos({at.x, at.y - px(4)}, ImGuiCond_Always, {0, 1});
+  const ImGuiViewport* window = ImGui::GetMainViewport();
+  const float width = ImGui::CalcTextSize(text).x + 2 * ImGui::GetStyle().WindowPadding.x;
+  const float left_max = window->WorkPos.x + window->WorkSize.x - width;
+  ImGui::SetNextWindowPos({std::max(window->WorkPos.x, std::min(at.x, left_max)), at.y - px(4)},
+                          ImGuiCond_Always, {0, 1});
   ImGui::SetTooltip("%s", text);
 }
 

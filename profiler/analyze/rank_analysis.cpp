@@ -309,8 +309,8 @@ std::vector<std::string> rank_findings(const RankAnalysis& analysis) {
       percent_text(analysis.hidden_share())));
   if (analysis.close_count > 0) {
     findings.push_back(fmt::format(
-        "Of {} of {} calls the last two begins are nearer than the clocks are known ({}): none of "
-        "them is called the last.",
+        "In {} of {} calls the last two begins are nearer than the clocks are known ({}): neither "
+        "is called the last.",
         format_whole(static_cast<std::int64_t>(analysis.close_count)),
         format_whole(static_cast<std::int64_t>(analysis.call_count)),
         format_duration(analysis.bound_ns)));

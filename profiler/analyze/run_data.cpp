@@ -106,6 +106,11 @@ double RunInfo::number_in_force(std::string_view key, double otherwise) const {
   return number_of(value_in_force(key), otherwise);
 }
 
+std::int64_t RunInfo::planned_step_count() const {
+  if (is_of_session() || meta_value("clock") == "simulated") return 0;
+  return static_cast<std::int64_t>(meta_number("steps", 0));
+}
+
 double RunInfo::processor_count() const { return meta_number("processors", 0); }
 
 double RunInfo::time_scale() const {

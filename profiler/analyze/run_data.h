@@ -84,6 +84,9 @@ struct RunInfo {
   // The same in a step: before its first change a knob is what that was made from.
   std::string value_at(std::string_view key, std::int64_t step) const;
   double number_in_force(std::string_view key, double otherwise) const;
+  // 0: nobody has said, as of a session, which ends when its program says so, and of a simulation,
+  // which has as many as were asked for.
+  std::int64_t planned_step_count() const;
   double processor_count() const;  // of the machine that ran it; 0: not known
   // Recorded seconds for one of the platform's: above 1 only by the emulated clock.
   double time_scale() const;

@@ -20,6 +20,7 @@
 #include "profiler/analyze/cause.h"
 #include "profiler/analyze/rank_records.h"
 #include "profiler/analyze/run_data.h"
+#include "profiler/analyze/step_range.h"
 
 namespace sluice::analyze {
 
@@ -71,12 +72,6 @@ struct ExplainedCause {
   std::optional<StepReason> reason;
 
   TimeNs more_ns() const { return ns - usual_ns; }
-};
-
-// Ids of table step, both included.
-struct StepRange {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
 };
 
 struct StepExplanation {

@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/words.h"
-
 namespace sluice::analyze {
 
 // A step as it should be with other settings.
@@ -61,10 +59,6 @@ struct TurnNext {
 };
 // `shown`: what the list before this one showed; none: there was none.
 TurnNext turn_next(const PredictedChanges& predicted, const std::set<std::string>& shown = {});
-
-inline constexpr std::string_view kTurnNext = words::kTurnNext;
-inline constexpr std::string_view kAnotherRun = words::kAnotherRun;
-inline constexpr std::string_view kTogether = words::kTogether;
 
 // "buffers 2 -> 4, wire fp32 -> native"
 std::string change_words(const PredictedChange& change, std::string_view arrow);

@@ -61,6 +61,13 @@ Json stretches_json(std::span<const analyze::Stretch> stretches) {
   return rows;
 }
 
+Json doubts_json(const analyze::RunAnalysis& analysis) {
+  Json rows = Json::array();
+  for (const analyze::Doubt& doubt : analyze::doubts_of(analysis))
+    rows.push_back({{"mark", doubt.mark}, {"sentence", doubt.sentence}});
+  return rows;
+}
+
 Json lateness_json(const analyze::Lateness& lateness) {
   if (!lateness.is_emulated) return nullptr;
   return {{"operations", lateness.all.operations},

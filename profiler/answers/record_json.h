@@ -10,6 +10,7 @@
 
 #include "profiler/analyze/answer.h"
 #include "profiler/analyze/cause.h"
+#include "profiler/analyze/doubts.h"
 #include "profiler/analyze/lateness.h"
 #include "profiler/analyze/stretches.h"
 #include "profiler/analyze/turn_next.h"
@@ -33,6 +34,8 @@ Json shares_json(const std::array<double, analyze::kCauseCount>& shares);
 Json stretches_json(std::span<const analyze::Stretch> stretches);
 // null where no emulated clock measured.
 Json lateness_json(const analyze::Lateness& lateness);
+// [{mark, sentence}, ...] (profiler/analyze/doubts.h)
+Json doubts_json(const analyze::RunAnalysis& analysis);
 // {settings, from, seconds, change, why, needs_new_run}
 Json change_json(const analyze::PredictedChange& change);
 

@@ -146,6 +146,7 @@ Json to_json(const RunAnswer& run) {
   json["answers"] = answers_json(run.answers());
   json["knob_changes"] = knob_changes_json(run.info.knob_changes);
   json["stretches"] = stretches_json(run.stretches);
+  json["doubts"] = doubts_json(run.analysis);
   json["lateness"] = lateness_json(run.analysis.lateness);
   json["losses"] = losses_json(run.losses);
   return json;

@@ -42,8 +42,10 @@ Result<std::vector<TableInfo>> Query::tables() {
 Result<TextTable> Query::text_table(const std::string& sql) {
   ASSIGN_OR_RETURN(Statement statement, file_->connection().prepare(sql));
   TextTable table;
-  for (int i = 0; i < statement.column_count(); ++i)
+  for (int i = 0; i < statement.column_count(); ++i) {
     table.columns.push_back(statement.column_name(i));
+    table.origins.push_back(statement.column_origin(i));
+  }
   while (true) {
     ASSIGN_OR_RETURN(const bool has_row, statement.step());
     if (!has_row) return table;

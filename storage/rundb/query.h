@@ -29,6 +29,7 @@ struct TableInfo {
 // An answer as text, NULL as "NULL".
 struct TextTable {
   std::vector<std::string> columns;
+  std::vector<std::string> origins;  // of each column "span.id"; "" where it is worked out
   std::vector<std::vector<std::string>> rows;
 };
 

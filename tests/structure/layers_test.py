@@ -135,7 +135,7 @@ FOREIGN_OWNERS = [
     ("GLFW, OpenGL", r"(GLFW/|backends/imgui_impl_|imstb_image_write\.h)", {"gui/app"}),
     ("CLI11", r"CLI/", {"cli", "gui/app"}),
     ("nlohmann-json", r"nlohmann/",
-     {"cli", "core/answers", "core/control", "core/weights", "mcp", "profiler/answers",
+     {"cli", "core/answers", "core/control", "core/weights", "gui/data", "mcp", "profiler/answers",
       "profiler/report"}),
     ("zlib", r"zlib\.h", {"profiler/report"}),
     ("CUPTI", r"(cupti\w*|cuda)\.h", {"profiler/cupti"}),

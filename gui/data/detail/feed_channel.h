@@ -3,6 +3,7 @@
 //
 // Thread contract: any thread; the lock is held for copies of small values only.
 
+#include <optional>
 #include <string>
 
 #include "base/mutex.h"
@@ -11,6 +12,7 @@
 #include "gui/data/run_snapshot.h"
 #include "gui/data/span_scan.h"
 #include "gui/data/timeline_request.h"
+#include "profiler/analyze/step_explanation.h"
 
 namespace sluice::gui::detail {
 
@@ -20,6 +22,7 @@ struct Requests {
   std::int64_t chosen = 0;
   std::string search;
   ScanRange statistics;  // beside those of the whole run; the whole run: none
+  std::optional<analyze::StepRange> explained;
   bool is_over = false;
 };
 
@@ -37,9 +40,13 @@ class FeedChannel {
   Published<SpanRank> rank;
   Published<StepPaths> paths;
   Published<Verdict> verdict;
-  Published<SpanStatistics> statistics;
-  Published<SpanStatistics> range_statistics;
+  struct Statistics {
+    Published<SpanStatistics> of_run;
+    Published<SpanStatistics> of_range;
+  };
+  Statistics statistics;
   Published<Findings> found;
+  Published<analyze::StepExplanation> explanation;
 
   Requests requests() const {
     const MutexLock lock(mutex_);

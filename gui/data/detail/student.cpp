@@ -52,9 +52,11 @@ class Student {
       step_count_ = static_cast<std::size_t>(-1);
       searched_ = {};
       ranked_ = 0;
+      explained_.reset();
       paths_ = StepPathReader();
     }
     RETURN_IF_ERROR(look_for(run, requests.search));
+    RETURN_IF_ERROR(explain(run, requests.explained));
     RETURN_IF_ERROR(judge(run));
     RETURN_IF_ERROR(follow_paths(run, requests.timeline));
     RETURN_IF_ERROR(rank(requests.chosen));
@@ -69,6 +71,25 @@ class Student {
                      paths_.advance(*reader_, *run.facts, *run.steps, request, kPathsNs));
     if (paths == nullptr) return ok_status();
     channel_->paths.publish(std::move(paths));
+    channel_->options.wake();
+    return ok_status();
+  }
+
+  // Whoever chose the steps waits for it, so it goes before what is there for everybody.
+  Status explain(const RunSnapshot& run, const std::optional<analyze::StepRange>& steps) {
+    if (!steps || steps == explained_) return ok_status();
+    explained_ = steps;
+    ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_->snapshot());
+    Result<analyze::StepExplanation> explanation =
+        analyze::explain_steps(*reader_, run.facts->info, *run.steps, *steps);
+    if (!explanation.ok()) {
+      analyze::StepExplanation none;
+      none.steps = *steps;
+      none.why_unknown = explanation.error().message();
+      explanation = std::move(none);
+    }
+    channel_->explanation.publish(
+        std::make_shared<const analyze::StepExplanation>(*std::move(explanation)));
     channel_->options.wake();
     return ok_status();
   }
@@ -99,7 +120,7 @@ class Student {
     }
     if (!has_read) return ok_status();
     range_published_ns_ = now_ns;
-    channel_->range_statistics.publish(range_scan_.statistics(*run.steps, 0));
+    channel_->statistics.of_range.publish(range_scan_.statistics(*run.steps, 0));
     channel_->options.wake();
     return ok_status();
   }
@@ -143,7 +164,7 @@ class Student {
     const TimeNs now_ns = monotonic_now_ns();
     const bool is_due = !has_read || now_ns - published_ns_ >= kPublishNs;
     if (is_unpublished_ && is_due && (now_ns - published_ns_ >= kPublishNs || !run.is_live)) {
-      channel_->statistics.publish(scan_.statistics(*run.steps, run.span_count));
+      channel_->statistics.of_run.publish(scan_.statistics(*run.steps, run.span_count));
       channel_->options.wake();
       published_ns_ = now_ns;
       is_unpublished_ = false;
@@ -167,6 +188,7 @@ class Student {
   bool has_published_ = false;
   std::string searched_;
   std::int64_t ranked_ = 0;
+  std::optional<analyze::StepRange> explained_;
   StepPathReader paths_;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 
+#include "base/words.h"
 #include "profiler/analyze/advice.h"
 #include "profiler/answers/record_json.h"
 
@@ -76,9 +77,9 @@ Json next_json(const analyze::PredictedChanges& predicted) {
     if (!rows.empty()) groups.push_back({{"heading", heading}, {"rows", std::move(rows)}});
   };
   add("", next.now);  // beneath the heading that the page has
-  add(analyze::kAnotherRun, next.another_run);
+  add(words::kAnotherRun, next.another_run);
   const bool has_none = groups.empty();
-  if (next.together) add(analyze::kTogether, std::array{*next.together});
+  if (next.together) add(words::kTogether, std::array{*next.together});
   return {{"groups", std::move(groups)},
           {"none", has_none ? analyze::none_words(predicted) : ""},
           {"note", analyze::fit_words(predicted)},

@@ -78,7 +78,7 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
                    analyze::stretches_of(reader, info, steps));
   data.json["stretches"] = answers::stretches_json(stretches);
   data.json["parameters"] = info.meta_number("parameters", 0);
-  data.json["late"] = analysis.lateness.words();
+  data.json["doubts"] = answers::doubts_json(analysis);
   data.json["late_speed_ups"] =
       analyze::late_speed_up_words(stretches, "*", analysis.lateness.needed_time_scale);
   data.json["links"] = links_json(analysis);

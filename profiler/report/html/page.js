@@ -3,6 +3,7 @@
 startTheme();
 drawHead();
 drawLosses();
+drawDoubts();
 drawVerdict();
 drawStretches();
 drawNext();

@@ -6,7 +6,8 @@ class Timeline {
     this.run = run;
     this.place = place;
     this.canvas = element('canvas');
-    place.replaceChildren(this.canvas);
+    this.ruler = element('canvas', 'ruler screen');  // in sight while the page scrolls the rows
+    place.replaceChildren(this.ruler, this.canvas);
     this.context = this.canvas.getContext('2d');
     this.canvas.addEventListener('wheel', (event) => this.onWheel(event), { passive: false });
     this.canvas.addEventListener('pointerdown', (event) => this.onDown(event));
@@ -28,6 +29,12 @@ class Timeline {
     this.marked = null;
     this.layout = new TimelineLayout(this.run, step);
     this.reset();
+  }
+
+  // Options of TimelineLayout.
+  layOut(options) {
+    this.layout = new TimelineLayout(this.run, this.step, options);
+    this.draw();
   }
 
   // The window of time ----------------------------------------------------------------------------
@@ -196,15 +203,22 @@ class Timeline {
     this.draw();
   }
 
-  draw() {
+  // Empties it, too.
+  size(canvas, height) {
     const ratio = devicePixelRatio || 1;
+    canvas.width = Math.round(this.width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.height = `${height}px`;
+    canvas.getContext('2d').setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+
+  draw() {
     const { width, begin, end } = this;
-    const { height } = this.layout;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    this.canvas.style.height = `${height}px`;
-    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    new TimelinePainter(this.context, this.layout, { begin, end, width }).draw(this.marked);
+    const view = { begin, end, width };
+    this.size(this.canvas, this.layout.height);
+    new TimelinePainter(this.context, this.layout, view).draw(this.marked);
+    this.size(this.ruler, axisHeight);
+    new TimelinePainter(this.ruler.getContext('2d'), this.layout, view).drawAxis();
     // For whoever looks at the page from outside, such as its test.
     this.place.dataset.window = `${Math.round(begin)} ${Math.round(end)}`;
   }
@@ -252,5 +266,8 @@ function drawTimeline() {
   }
   const median = Math.max(0, steps.findIndex((step) => step.why.includes('median')));
   choose(steps[median], buttons[median]);
+  // On paper a row is a line or two high, and counters take the room of none.
+  addEventListener('beforeprint', () => timeline.layOut({ linesMax: 2, hasCounters: false }));
+  addEventListener('afterprint', () => timeline.layOut());
   return timeline;
 }

@@ -44,7 +44,7 @@ function counterValue(name, value) {
 class TimelineLayout {
   // `linesMax`: how many lines of text the lanes of a track may take; `isShown` says which tracks
   // are drawn.
-  constructor(run, step, { linesMax = 6, isShown = () => true } = {}) {
+  constructor(run, step, { linesMax = 6, isShown = () => true, hasCounters = true } = {}) {
     this.run = run;
     this.step = step;
     this.linesMax = linesMax;
@@ -57,7 +57,7 @@ class TimelineLayout {
     this.height = axisHeight;
     this.addPath();
     this.addTracks();
-    this.addCounters();
+    if (hasCounters) this.addCounters();
     this.height += 6;
   }
 

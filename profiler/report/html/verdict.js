@@ -25,6 +25,21 @@ function sayLate(id, words) {
   byId(id).textContent = words;
 }
 
+// Reasons to doubt the figures: the sentences above the verdict, their marks wherever figures are.
+function drawDoubts() {
+  if (data.doubts.length === 0) return;
+  for (const doubt of data.doubts) {
+    if (doubt.sentence === data.losses_words) continue;  // it stands at the top
+    byId('doubts').append(element('p', 'late', doubt.sentence));
+  }
+  for (const id of ['curves', 'phases', 'links', 'devices', 'timeline']) {
+    const marks = element('p', 'late doubt-marks',
+      data.doubts.map((doubt) => doubt.mark).join(' \u00b7 '));
+    marks.title = data.doubts.map((doubt) => doubt.sentence).join('\n');
+    byId(id).querySelector('h2').after(marks);
+  }
+}
+
 // Emulated and simulated times are not called measured.
 function measured() {
   if (data.is_simulated) return 'Simulated';
@@ -34,7 +49,6 @@ function measured() {
 
 function drawVerdict() {
   const verdict = data.verdict;
-  sayLate('late', data.late);
   for (const finding of verdict.findings) {
     byId('verdict-findings').append(
       element('li', finding.is_warning ? 'warning' : '', finding.text));

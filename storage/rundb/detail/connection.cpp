@@ -213,6 +213,12 @@ std::string Statement::column_name(int column) const {
   return sqlite3_column_name(statement_.get(), column);
 }
 
+std::string Statement::column_origin(int column) const {
+  const char* table = sqlite3_column_table_name(statement_.get(), column);
+  const char* name = sqlite3_column_origin_name(statement_.get(), column);
+  return table == nullptr || name == nullptr ? "" : fmt::format("{}.{}", table, name);
+}
+
 bool Statement::is_null(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }

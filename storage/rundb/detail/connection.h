@@ -56,6 +56,7 @@ class Statement {
 
   int column_count() const;
   std::string column_name(int column) const;
+  std::string column_origin(int column) const;  // "span.id"; "" where it is worked out
   bool is_null(int column) const;
   std::int64_t int64_at(int column) const;
   double double_at(int column) const;  // NULL is NaN

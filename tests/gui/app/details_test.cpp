@@ -18,6 +18,7 @@
 #include "gui/views/timeline_layout.h"
 #include "gui/views/timeline_ruler.h"
 #include "gui/widgets/look.h"
+#include "profiler/analyze/step_explanation.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "tests/gui/app/window_fixture.h"
 #include "tests/storage/rundb/rundb_fixture.h"
@@ -260,6 +261,20 @@ TEST_CASE("a chosen span is marked in Statistics and Links and asked about in SQ
                                        [](const auto& row) { return row.front(); });
     IM_CHECK(own != rows.end());
     IM_CHECK_STR_EQ((*own)[1].c_str(), "state_read");
+    // A row leads to its span, and Alt+Left back to where this one was looked at.
+    const std::int64_t first = std::stoll(rows.front().front());
+    const std::int64_t other = first == span_id ? std::stoll(rows.back().front()) : first;
+    const bool is_first = other == first;
+    IM_CHECK(other != span_id);
+    d.test->SleepNoSkip(1.2F * static_cast<float>(ViewHistory::kRestSeconds), 1.0F / 30);
+    d.test->ItemClick(is_first ? "//SQL/**/$$0/###span" : "//SQL/**/$$1/###span");
+    IM_CHECK(d.comes_true([&] { return session.timeline.chosen_span() == other; }));
+    d.test->KeyPress(ImGuiMod_Alt | ImGuiKey_LeftArrow);
+    IM_CHECK(d.comes_true([&] { return session.timeline.chosen_span() == span_id; }));
+    d.test->KeyPress(ImGuiMod_Alt | ImGuiKey_RightArrow);
+    IM_CHECK(d.comes_true([&] { return session.timeline.chosen_span() == other; }));
+    d.test->KeyPress(ImGuiMod_Alt | ImGuiKey_LeftArrow);
+    IM_CHECK(d.comes_true([&] { return session.timeline.chosen_span() == span_id; }));
     // SQL asks for the keyboard when it comes to the front, which an early answer may precede.
     d.test->Yield(4);
     d.test->WindowFocus("//Timeline");
@@ -352,7 +367,23 @@ TEST_CASE("a sentence about a step goes to that step") {
              view.width() < slow.dur * 5 / 4;
     }));
     IM_CHECK(is_drawn_with_path(d));
+    IM_CHECK(d.comes_true([&] { return session.pieces.explanation != nullptr; }));
     d.picture_with_all("sentence");
+    // A measured range explains the steps in it, Esc closes that, and a double click explains one.
+    const auto is_explained = [&](std::int64_t first, std::int64_t last) {
+      return d.comes_true([&] {
+        const auto* of = session.pieces.explanation.get();
+        return of != nullptr && of->steps == analyze::StepRange{first, last};
+      });
+    };
+    session.timeline.explain_range({session.pieces.steps()[2].ts, session.pieces.steps()[5].ts});
+    IM_CHECK(is_explained(2, 4));
+    IM_CHECK(d.has_item("//Details/##explained/forward, backward"));
+    d.picture_with_all("range explained");
+    d.test->KeyPress(ImGuiKey_Escape);
+    IM_CHECK(d.comes_true([&] { return !session.timeline.explained(); }));
+    session.timeline.show_step(session.pieces.steps()[3]);
+    IM_CHECK(is_explained(3, 3));
   });
   CHECK(problem == "");
 }

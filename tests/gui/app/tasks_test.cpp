@@ -17,6 +17,7 @@
 #include "gui/views/span_details.h"
 #include "gui/views/timeline_ruler.h"
 #include "gui/widgets/look.h"
+#include "profiler/analyze/step_explanation.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
 
@@ -117,11 +118,15 @@ TEST_CASE("why a step was slow is found in two actions") {
     const auto before = std::count_if(findings.begin(), about,
                                       [](const analyze::Remark& f) { return f.step >= 0; });
     newcomer.click(fmt::format("//Overview/$${}/about step 9", before).c_str());
+    // Details says it; the sentence leads to the operation.
+    const auto explanation = [&] { return d.session().pieces.explanation.get(); };
+    IM_CHECK(
+        d.comes_true([&] { return explanation() != nullptr && explanation()->steps.first == 8; }));
+    IM_CHECK(explanation()->is_beyond_noise);
+    IM_CHECK(explanation()->first_reason() != nullptr);
+    IM_CHECK_STR_EQ(explanation()->first_reason()->operation.c_str(), "backward");
     IM_CHECK(d.settles());
-    // The widest piece of the critical path, which the step's view is nearly full of.
-    const ImVec2 rows = point_of_canvas(d, 0.5F, 0);
-    newcomer.click_at(
-        {rows.x, rows.y + ruler_height(d.session().pieces.facts()) + px(kPathHeight / 2)});
+    newcomer.click("//Details/$$0/reason");
     IM_CHECK(d.comes_true([&] { return has_chosen(d, "backward"); }));
     IM_CHECK_EQ(d.session().pieces.chosen->row.dur, 400'000'000);
     newcomer.done("find why a step was slow", 2);

@@ -129,6 +129,18 @@ TEST_CASE("a closed group is one row, which stands for all of its tracks") {
   CHECK(labels_of(layout_of(run, folding)) == Labels{"host", "csd0"});
 }
 
+TEST_CASE("a pinned group stands first, and tracks that nobody wants to see have no row") {
+  const RunSnapshot run = run_of_two_groups();
+  TrackChoice choice;
+  choice.toggle_pin("csd0");
+  CHECK(labels_of(layout_of(run, {}, choice)) ==
+        Labels{"csd0", "create_state", "state_read", "host"});
+  choice.set_text("-create");
+  CHECK(labels_of(layout_of(run, {}, choice)) == Labels{"csd0", "state_read", "host"});
+  choice.set_text("nothing has this");
+  CHECK(layout_of(run, {}, choice).rows.empty());
+}
+
 TEST_CASE("the row that is held says how far it has moved") {
   const RunSnapshot run = run_of_two_groups();
   TimelineFolding folding;

@@ -43,6 +43,18 @@ TEST_CASE("the console answers with names, NULL and an end to many rows, and can
   CHECK(answer_to(console, "SELECT count(*) FROM step")->rows[0][0] == "3");
 }
 
+TEST_CASE("a column that holds ids of spans is known by where it comes from, not by its name") {
+  const TempFolder folder;
+  write_made_run(folder.file("run.db"), {});
+  SqlConsole console(folder.file("run.db"), [] {});
+  const auto column = [&](const std::string& sql) { return answer_to(console, sql)->span_column; };
+  CHECK(column("SELECT name_id, id FROM span") == 1);
+  CHECK(column("SELECT dur, span.id AS which FROM span JOIN track ON track.id = track_id;") == 1);
+  CHECK(column("SELECT from_span FROM flow") == 0);
+  CHECK_FALSE(column("SELECT id FROM track"));
+  CHECK_FALSE(column("SELECT max(id) AS span_id FROM span"));
+}
+
 TEST_CASE("the console lists tables and views with their columns") {
   const TempFolder folder;
   write_made_run(folder.file("run.db"), {});
