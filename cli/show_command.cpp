@@ -10,10 +10,12 @@
 #include "cli/answers_text.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/explanation_text.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/ranks_text.h"
 #include "cli/run_argument.h"
+#include "cli/step_choice.h"
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
 #include "cli/verdict_text.h"
@@ -29,6 +31,7 @@ using answers::RunAnswer;
 struct ShowArguments {
   std::vector<std::string> databases;  // of one run: one, or one a rank
   std::int64_t last = 10;
+  std::string step;  // "N" or "A..B": explained; empty: none
   bool predict = true;
   bool json = false;
 };
@@ -92,6 +95,17 @@ void print_steps(const RunAnswer& shown, std::int64_t last, int columns) {
           has_rates ? fmt::format("  {:>8}", rate(step.lr)) : "", format_duration(step.dur),
           tokens_a_second(step), step.skipped ? (is_wide ? "  skipped: overflow" : " x") : "");
   }
+}
+
+// Where a question about one of them is answered.
+void print_how_to_explain(const RunAnswer& shown, int columns) {
+  if (shown.steps.empty() || !shown.analysis.has_spans()) return;
+  const std::string slowest =
+      shown.analysis.slowest ? fmt::format("; the slowest is {}", shown.analysis.slowest->step + 1)
+                             : "";
+  print_lines("  " +
+              wrapped(fmt::format("--step N explains a step, --step A..B several{}.", slowest),
+                      columns - 2, "    "));
 }
 
 constexpr int kNameColumns = 16;  // the longest of our stages has as many or fewer
@@ -344,6 +358,7 @@ void print_text(const RunAnswer& shown, std::int64_t last) {
   if (!stretches.empty()) print_lines("\n" + stretches);
   print_lines("\n" + answers_text(shown.answers(), columns));
   print_steps(shown, last, columns);
+  print_how_to_explain(shown, columns);
   print_validations(shown, last, columns);
   print_spans(shown, columns);
   print_links(shown, columns);
@@ -351,10 +366,35 @@ void print_text(const RunAnswer& shown, std::int64_t last) {
   print_activations(shown, columns);
 }
 
+// The chosen steps alone, with what has to be known of the record.
+void print_explanation(const RunAnswer& shown) {
+  const int columns = terminal_columns();
+  print_head(shown, columns);
+  print_losses(shown, columns);
+  const std::string late = late_text(shown.analysis.lateness, columns);
+  if (!late.empty()) print_lines("\n" + late);
+  print_lines("\n" + explanation_text(*shown.explanation, columns));
+  const bool has_window = shown.analysis.has_spans();
+  print_lines(wrapped(fmt::format("--json has the operations behind each reason{}",
+                                  has_window ? "; the window shows them:" : "."),
+                      columns, "  "));
+  if (has_window) {
+    print_lines("  " + command_lines(fmt::format("sluice-gui {}", shown.database), columns, 2) +
+                "\n");
+  }
+}
+
 Status show(const ShowArguments& arguments) {
-  ASSIGN_OR_RETURN(RunAnswer run,
-                   answers::ask_run({.databases = arguments.databases,
-                                     .steps_with_shares = arguments.json ? arguments.last : 0}));
+  answers::RunQuestion question{.databases = arguments.databases,
+                                .steps_with_shares = arguments.json ? arguments.last : 0};
+  if (!arguments.step.empty()) {
+    ASSIGN_OR_RETURN(question.explained, step_range("--step", arguments.step));
+  }
+  ASSIGN_OR_RETURN(RunAnswer run, answers::ask_run(question));
+  if (run.explanation && !arguments.json) {
+    print_explanation(run);
+    return ok_status();
+  }
   if (arguments.predict) run.predicted = tune::predict(run.database);
   if (arguments.json) {
     print_lines(json_text(answers::to_json(run), 2) + "\n");
@@ -381,12 +421,16 @@ void add_show_command(CLI::App& app, int& exit_code) {
                    "how many steps to list (default 10); with --json also what "
                    "each of them spent its time on")
       ->check(at_least(0));
+  command->add_option("--step", arguments->step,
+                      "explain one step, N, or several, A..B (the first is 1): what each cause "
+                      "took beside a usual step, and why");
   command->add_flag("!--no-predict", arguments->predict,
                     "do not simulate what settings would gain (which takes a second or so)");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
   command->footer(
       "Examples:\n"
       "  sluice show out/tiny/run.db --last 20\n"
+      "  sluice show out/tiny/run.db --step 20\n"
       "  sluice show out/tiny                     (OUTPUT of mpirun -n 4 sluice train)");
   command->callback([arguments, &exit_code] {
     const Status status = show(*arguments);

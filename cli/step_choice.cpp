@@ -16,19 +16,21 @@ std::optional<std::int64_t> step_number(std::string_view text) {
 
 }  // namespace
 
+Result<analyze::StepRange> step_range(const std::string& option, const std::string& text) {
+  const std::string_view words = text;
+  const std::size_t dots = words.find("..");
+  const auto first = step_number(words.substr(0, dots));
+  const auto last = dots == std::string_view::npos ? first : step_number(words.substr(dots + 2));
+  if (first && last && *last >= *first) return analyze::StepRange{*first - 1, *last - 1};
+  return make_error(ErrorCode::config,
+                    "{} {}: is no range of steps; write A..B, the first step is 1", option, text);
+}
+
 Result<report::RunPart> chosen_part(rundb::Reader& reader, const StepChoice& choice) {
   if (choice.last > 0) return report::part_of_last_steps(reader, choice.last);
   if (choice.steps.empty()) return report::RunPart{};
-  const std::string_view text = choice.steps;
-  const std::size_t dots = text.find("..");
-  const auto first = step_number(text.substr(0, dots));
-  const auto last = dots == std::string_view::npos ? first : step_number(text.substr(dots + 2));
-  if (!first || !last || *last < *first) {
-    return make_error(ErrorCode::config,
-                      "--steps {}: is no range of steps; write A..B, the first step is 1",
-                      choice.steps);
-  }
-  return report::part_of_steps(reader, *first, *last);
+  ASSIGN_OR_RETURN(const analyze::StepRange range, step_range("--steps", choice.steps));
+  return report::part_of_steps(reader, range.first + 1, range.last + 1);
 }
 
 }  // namespace sluice::cli

@@ -3,6 +3,8 @@
 
 #include "mcp/tool_groups.h"
 #include "profiler/analyze/critical_path.h"
+#include "profiler/analyze/step_explanation.h"
+#include "profiler/answers/explanation_json.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 
@@ -92,6 +94,66 @@ Result<Answered> step_path(const Arguments& arguments, const Call& call) {
   if (const std::size_t left = verdict.path.size() - pieces.size(); left > 0)
     answered.left_out.push_back(
         {"/path", static_cast<std::int64_t>(left), "shorter pieces: limit up to 5000"});
+  return answered;
+}
+
+// Without what is null or said elsewhere in the answer, so that it fits.
+Json short_explanation(const analyze::StepExplanation& explanation) {
+  Json json = answers::to_json(explanation);
+  for (Json& cause : json["causes"]) {
+    cause.erase("label");
+    if (cause["reason"].is_null()) {
+      cause.erase("words");
+      cause.erase("reason");
+      continue;
+    }
+    for (const char* key : {"operation", "track", "device", "link", "rank"}) {
+      if (cause["reason"][key].is_null()) cause["reason"].erase(key);
+    }
+  }
+  for (const char* key : {"why_unknown", "why_no_usual"}) json.erase(key);
+  return json;
+}
+
+Result<analyze::StepExplanation> explanation_at(const std::string& path, const Arguments& arguments,
+                                                const Call& call) {
+  const std::vector<std::string> databases = analyze::databases_of({path});
+  std::vector<analyze::RankRecord> ranks;
+  if (databases.size() > 1) {
+    ASSIGN_OR_RETURN(ranks, analyze::open_rank_records(databases));
+    for (const analyze::RankRecord& record : ranks) rundb::Query(*record.reader).end_if(call.stops);
+  }
+  OpenRun run;
+  ASSIGN_OR_RETURN(run.reader, rundb::Reader::open(databases.front()));
+  rundb::Query(*run.reader).end_if(call.stops);
+  ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, run.reader->snapshot());
+  ASSIGN_OR_RETURN(run.info, analyze::load_run_info(*run.reader));
+  ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> steps, run.reader->steps());
+  const std::int64_t last_id = steps.empty() ? 0 : steps.back().id;
+  const std::int64_t first = arguments.integer("step").value_or(last_id + 1) - 1;
+  const std::int64_t last = arguments.integer("last").value_or(first + 1) - 1;
+  return analyze::explain_steps(*run.reader, run.info, steps, {first, last}, ranks);
+}
+
+Result<Answered> explain_step(const Arguments& arguments, const Call& call) {
+  ASSIGN_OR_RETURN(const std::string path, call.runs.resolve(arguments.text("run")));
+  ASSIGN_OR_RETURN(const analyze::StepExplanation found, explanation_at(path, arguments, call));
+  Answered answered;
+  answered.steps = {found.steps.first};
+  if (found.steps.last != found.steps.first) answered.steps.push_back(found.steps.last);
+  answered.data = short_explanation(found);
+  answered.heart = {"words", "causes"};
+  for (const analyze::ExplainedCause& cause : found.causes) {
+    if (!cause.reason) continue;
+    answered.spans.insert(answered.spans.end(), cause.reason->spans.begin(),
+                          cause.reason->spans.end());
+  }
+  answered.why = fmt::format("beside {} usual steps", found.usual_count);
+  if (!found.has_usual()) answered.why = found.why_no_usual;
+  if (!found.why_unknown.empty()) {
+    answered.outcome = Outcome::could_not_look;
+    answered.why = found.why_unknown;
+  }
   return answered;
 }
 
@@ -213,6 +275,17 @@ std::vector<Tool> span_tools() {
          1, INT32_MAX},
         {"limit", Parameter::Type::integer, "pieces at most; default 20", false, 1, kPiecesMost}},
        step_path},
+      {"explain_step",
+       Effect::reads,
+       "Why a step, or the steps from `step` to `last`, took as long as they did: what each cause "
+       "took beside a usual step, the largest difference first, and for what took more one reason "
+       "with the operations behind it.",
+       {run_parameter(),
+        {"step", Parameter::Type::integer, "counted from 1; default: the last one recorded", false,
+         1, INT32_MAX},
+        {"last", Parameter::Type::integer, "the last of several; default: that step alone", false,
+         1, INT32_MAX}},
+       explain_step},
       {"spans",
        Effect::reads,
        "Operations by name, track, step, device and time, with their count and sums.",

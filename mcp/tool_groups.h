@@ -8,7 +8,7 @@
 namespace sluice::mcp {
 
 std::vector<Tool> run_tools();     // list_runs, overview, links, causes, stretches, compare
-std::vector<Tool> span_tools();    // step_path, spans
+std::vector<Tool> span_tools();    // step_path, explain_step, spans
 std::vector<Tool> sql_tools();     // query_sql
 std::vector<Tool> tuning_tools();  // what_if, propose
 std::vector<Tool> knob_tools();    // knobs

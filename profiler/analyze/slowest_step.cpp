@@ -15,12 +15,13 @@ namespace {
 constexpr std::size_t kFewestBeside = 3;
 constexpr std::size_t kCausesNamed = 3;
 
-struct Found {
+struct FoundSlowest {
   SlowestPlace place;
   double times = 1;  // as long as the median
 };
 
-Found slowest_in(std::span<const rundb::StepRow> steps, const std::vector<std::size_t>& indices) {
+FoundSlowest slowest_in(std::span<const rundb::StepRow> steps,
+                        const std::vector<std::size_t>& indices) {
   std::vector<double> durs;
   for (const std::size_t i : indices) durs.push_back(static_cast<double>(steps[i].dur));
   const double median = median_of(durs);
@@ -39,12 +40,12 @@ Found slowest_in(std::span<const rundb::StepRow> steps, const std::vector<std::s
 std::optional<SlowestPlace> slowest_of(std::span<const rundb::StepRow> steps,
                                        std::span<const std::size_t> borders,
                                        const std::vector<bool>& unsettled) {
-  Found most;
+  FoundSlowest most;
   std::vector<std::size_t> indices;
   auto border = borders.begin();
   const auto end_stretch = [&] {
     if (indices.size() >= kFewestBeside) {
-      const Found found = slowest_in(steps, indices);
+      const FoundSlowest found = slowest_in(steps, indices);
       if (found.times > most.times) most = found;
     }
     indices.clear();

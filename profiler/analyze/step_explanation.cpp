@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <set>
+#include <map>
 
 #include "base/figure_text.h"
 #include "profiler/analyze/evidence.h"
@@ -35,18 +35,27 @@ constexpr std::size_t kNamesOfGap = 3;
 
 TimeNs whole_ns(double ns) { return static_cast<TimeNs>(std::llround(ns)); }
 
+// By step, so that several explanations of one run look at a usual step once.
+struct UsualProfiles {
+  std::map<std::size_t, StepProfile> by_index;
+  NamesOfOperations names;
+};
+
 class Explaining {
  public:
   Explaining(rundb::Reader& reader, const RunInfo& info, const std::vector<rundb::StepRow>& steps,
-             const std::vector<RankRecord>& ranks)
-      : reader_(reader), info_(info), steps_(steps), ranks_(ranks) {}
+             const std::vector<RankRecord>& ranks, const UsualStepsOfRun& usual_steps,
+             UsualProfiles& profiles)
+      : reader_(reader),
+        info_(info),
+        steps_(steps),
+        ranks_(ranks),
+        usual_steps_(usual_steps),
+        profiles_(profiles) {}
 
   Result<StepExplanation> explain(StepRange chosen) {
     RETURN_IF_ERROR(find_chosen(chosen));
-    ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
-                     steps_with_operations(reader_, steps_));
-    const UsualSteps usual = usual_steps_of(info_, steps_, chosen_.front(), chosen_.back(),
-                                            steps_.size() - with_operations.size());
+    const UsualSteps usual = usual_steps_.beside(chosen_.front(), chosen_.back());
     take_times(usual);
     const Status looked = look_at_operations(usual);
     if (!looked.ok() && looked.error().code() != ErrorCode::corrupt) return looked.error();
@@ -122,10 +131,16 @@ class Explaining {
       return ok_status();
     }
     for (const std::size_t i : evenly_chosen(usual.indices, kUsualStepsMax)) {
-      ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, row(i)));
-      beside.push_back(profile_of(step, verdict_of(step), found_.names));
+      auto known = profiles_.by_index.find(i);
+      if (known == profiles_.by_index.end()) {
+        ASSIGN_OR_RETURN(const StepData step, load_step(reader_, info_, row(i)));
+        known = profiles_.by_index.emplace(i, profile_of(step, verdict_of(step), profiles_.names))
+                    .first;
+      }
+      beside.push_back(known->second);
       result_.usual_steps.push_back(row(i).id);
     }
+    found_.names.insert(profiles_.names.begin(), profiles_.names.end());
     found_.info = &info_;
     found_.step = result_.steps.first;
     found_.here = mean_of(here);
@@ -209,15 +224,15 @@ class Explaining {
   }
 
   static std::string longer_part(const RankUse& now, const RankUse& then, TimeNs longer_ns) {
-    struct Part {
+    struct RankPart {
       const char* what;
       TimeNs RankUse::* ns;
     };
-    constexpr std::array<Part, 3> kPartsOfRank = {Part{"forward", &RankUse::forward_ns},
-                                                  Part{"backward", &RankUse::backward_ns},
-                                                  Part{"update and commit", &RankUse::rest_ns}};
-    const auto more = [&](const Part& part) { return now.*part.ns - then.*part.ns; };
-    const Part& most = *std::ranges::max_element(kPartsOfRank, {}, more);
+    constexpr std::array<RankPart, 3> kPartsOfRank = {
+        RankPart{"forward", &RankUse::forward_ns}, RankPart{"backward", &RankUse::backward_ns},
+        RankPart{"update and commit", &RankUse::rest_ns}};
+    const auto more = [&](const RankPart& part) { return now.*part.ns - then.*part.ns; };
+    const RankPart& most = *std::ranges::max_element(kPartsOfRank, {}, more);
     if (more(most) < longer_ns / 5) return "";
     return fmt::format("its {} took {} longer than usual", most.what, format_duration(more(most)));
   }
@@ -262,6 +277,8 @@ class Explaining {
   const RunInfo& info_;
   const std::vector<rundb::StepRow>& steps_;
   const std::vector<RankRecord>& ranks_;
+  const UsualStepsOfRun& usual_steps_;
+  UsualProfiles& profiles_;
   std::vector<std::size_t> chosen_;  // indices
   StepsBeside found_;
   RunAnalysis evidence_;  // for why operations say nothing
@@ -325,7 +342,25 @@ const StepReason* StepExplanation::first_reason() const {
 Result<StepExplanation> explain_steps(rundb::Reader& reader, const RunInfo& info,
                                       const std::vector<rundb::StepRow>& steps, StepRange chosen,
                                       const std::vector<RankRecord>& ranks) {
-  return Explaining(reader, info, steps, ranks).explain(chosen);
+  ASSIGN_OR_RETURN(std::vector<StepExplanation> explained,
+                   explain_each(reader, info, steps, {chosen}, ranks));
+  return std::move(explained.front());
+}
+
+Result<std::vector<StepExplanation>> explain_each(rundb::Reader& reader, const RunInfo& info,
+                                                  const std::vector<rundb::StepRow>& steps,
+                                                  const std::vector<StepRange>& chosen,
+                                                  const std::vector<RankRecord>& ranks) {
+  ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
+                   steps_with_operations(reader, steps));
+  const UsualStepsOfRun usual(info, steps, steps.size() - with_operations.size());
+  UsualProfiles profiles;
+  std::vector<StepExplanation> explained;
+  for (const StepRange range : chosen) {
+    Explaining explaining(reader, info, steps, ranks, usual, profiles);
+    ASSIGN_OR_RETURN(explained.emplace_back(), explaining.explain(range));
+  }
+  return explained;
 }
 
 }  // namespace sluice::analyze

@@ -8,7 +8,7 @@
 // not the chosen ones. Where there are fewer than three, those between the same two changes of
 // knobs; else those of the nearest stretch of knobs before or behind, and a note says it.
 //
-// Thread contract: plain data and a free function that uses its reader. Memory: one step's spans at
+// Thread contract: plain data and free functions that use their reader. Memory: one step's spans at
 // a time.
 
 #include <cstdint>
@@ -109,5 +109,10 @@ struct StepExplanation {
 Result<StepExplanation> explain_steps(rundb::Reader& reader, const RunInfo& info,
                                       const std::vector<rundb::StepRow>& steps, StepRange chosen,
                                       const std::vector<RankRecord>& ranks = {});
+// Several of one run: their usual steps are looked at once.
+Result<std::vector<StepExplanation>> explain_each(rundb::Reader& reader, const RunInfo& info,
+                                                  const std::vector<rundb::StepRow>& steps,
+                                                  const std::vector<StepRange>& chosen,
+                                                  const std::vector<RankRecord>& ranks = {});
 
 }  // namespace sluice::analyze

@@ -75,20 +75,22 @@ double OperationSum::ns_a_unit() const {
   return count > 0 ? dur_ns / count : 0;
 }
 
-OperationKey key_of(const Span& span) { return {span.track_id, span.name_id, span.device_id}; }
+OperationKey operation_key(const Span& span) {
+  return {span.track_id, span.name_id, span.device_id};
+}
 
 StepProfile profile_of(const StepData& step, const StepVerdict& verdict, NamesOfOperations& names) {
   StepProfile profile;
   profile.dur = step.row.dur;
   const auto add_name = [&names](const Span& span) {
-    names.try_emplace(key_of(span),
+    names.try_emplace(operation_key(span),
                       OperationNames{span.track, span.name, span.stage, span.device_id});
   };
   for (const Span& span : step.spans) {
     if (!is_under_way(span, step.row)) continue;
     if (span.track->is_beside_schedule() && span.track->kind != "recorder") continue;
     add_name(span);
-    OperationSum& sum = profile.operations[key_of(span)];
+    OperationSum& sum = profile.operations[operation_key(span)];
     sum.count += 1;
     sum.bytes += static_cast<double>(span.bytes + span.padding_bytes);
     sum.dur_ns += static_cast<double>(span.dur);
@@ -101,7 +103,7 @@ StepProfile profile_of(const StepData& step, const StepVerdict& verdict, NamesOf
     profile.cause_ns[cause] += ns;
     const Span* span = profiled_span(step, piece.span_id);
     if (span != nullptr) add_name(*span);
-    profile.operations[span == nullptr ? kNoOperation : key_of(*span)].path_ns[cause] += ns;
+    profile.operations[span == nullptr ? kNoOperation : operation_key(*span)].path_ns[cause] += ns;
   }
   return profile;
 }
@@ -113,7 +115,7 @@ std::vector<ProfiledPiece> pieces_of(const StepData& step, const StepVerdict& ve
     const Span* span = profiled_span(step, piece.span_id);
     ProfiledPiece one{static_cast<double>(piece.dur), piece.cause, kNoOperation, piece.span_id};
     if (span != nullptr) {
-      one.key = key_of(*span);
+      one.key = operation_key(*span);
     } else if (i + 1 < verdict.path.size()) {
       one.span = verdict.path[i + 1].span_id;
     }
@@ -131,7 +133,8 @@ std::vector<AwaitedSpan> awaited_in(const StepData& step, const StepVerdict& ver
       if (span.track->is_waiting() || span.track->is_beside_schedule() || span.dur <= 0) continue;
       if (span.end_ts() <= wait->ts || span.end_ts() > wait->end_ts()) continue;
       if (wait->layer_id >= 0 && span.layer_id >= 0 && span.layer_id != wait->layer_id) continue;
-      awaited.push_back({key_of(*wait), key_of(span), span.id, static_cast<double>(span.dur),
+      awaited.push_back({operation_key(*wait), operation_key(span), span.id,
+                         static_cast<double>(span.dur),
                          static_cast<double>(span.bytes + span.padding_bytes)});
     }
   }
@@ -140,7 +143,7 @@ std::vector<AwaitedSpan> awaited_in(const StepData& step, const StepVerdict& ver
 
 void add_longest(const StepData& step, std::size_t count, LongestSpans& longest) {
   for (const Span& span : step.spans) {
-    if (is_under_way(span, step.row)) longest[key_of(span)].emplace_back(span.dur, span.id);
+    if (is_under_way(span, step.row)) longest[operation_key(span)].emplace_back(span.dur, span.id);
   }
   for (auto& [key, spans] : longest) {
     std::ranges::stable_sort(spans, std::greater<>(), &std::pair<TimeNs, std::int64_t>::first);

@@ -65,7 +65,7 @@ using NamesOfOperations = std::map<OperationKey, OperationNames>;
 // Ids of operations, the longest first.
 using LongestSpans = std::map<OperationKey, std::vector<std::pair<TimeNs, std::int64_t>>>;
 
-OperationKey key_of(const Span& span);
+OperationKey operation_key(const Span& span);
 
 StepProfile profile_of(const StepData& step, const StepVerdict& verdict, NamesOfOperations& names);
 std::vector<ProfiledPiece> pieces_of(const StepData& step, const StepVerdict& verdict);

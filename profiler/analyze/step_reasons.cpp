@@ -155,8 +155,9 @@ class ReasonOf {
   StepReason recorder_cost() const {
     StepReason reason = named(ReasonKind::recorder_cost, key_);
     reason.spans = own_spans(key_);
-    reason.words = fmt::format("The recording's own thread took {} of what computed beside it.",
-                               instead(path_here(), path_usual()));
+    reason.words =
+        fmt::format("The recording's own thread ({}) took {} from what computed beside it.",
+                    reason.operation, instead(path_here(), path_usual()));
     return reason;
   }
 
@@ -191,9 +192,9 @@ class ReasonOf {
     } else {
       reason.words = fmt::format("{}; {}", wait, reason.words);
     }
-    const std::vector<std::int64_t> waits = own_spans(key_);
-    reason.spans.insert(reason.spans.end(), waits.begin(), waits.end());
-    reason.spans.resize(std::min(reason.spans.size(), kReasonSpansMax));
+    for (const std::int64_t wait_id : own_spans(key_)) {
+      if (reason.spans.size() < kReasonSpansMax) reason.spans.push_back(wait_id);
+    }
     return reason;
   }
 
@@ -269,9 +270,10 @@ class ReasonOf {
   StepReason less_hidden(const OperationKey& key) const {
     StepReason reason = named(ReasonKind::less_hidden, key);
     reason.spans = own_spans(key);
-    reason.words =
-        fmt::format("{} took as long as usual, but {} of it ran beside nothing that took longer.",
-                    said(key), instead(here(key).path_ns[path_], usual(key).path_ns[path_]));
+    reason.words = fmt::format(
+        "{} took as long as usual; {} of it was not hidden beside other work, usually {}.",
+        said(key), format_duration(static_cast<TimeNs>(here(key).path_ns[path_])),
+        format_duration(static_cast<TimeNs>(usual(key).path_ns[path_])));
     return reason;
   }
 

@@ -15,23 +15,16 @@ constexpr std::size_t kFewestUsual = 3;
 
 class ChoiceOfUsual {
  public:
-  ChoiceOfUsual(const RunInfo& info, const std::vector<rundb::StepRow>& steps, std::size_t first,
-                std::size_t last, std::size_t first_with_operations)
+  ChoiceOfUsual(const RunInfo& info, const std::vector<rundb::StepRow>& steps,
+                std::size_t first_with_operations, const std::vector<std::size_t>& knobs,
+                const Trend& trend, std::size_t first, std::size_t last)
       : info_(info),
         steps_(steps),
+        first_with_operations_(first_with_operations),
+        knobs_(knobs),
+        trend_(trend),
         first_(first),
-        last_(last),
-        first_with_operations_(first_with_operations) {
-    for (const rundb::KnobChangeRow& change : info.knob_changes) {
-      const auto it = std::ranges::lower_bound(steps, change.step_id, {}, &rundb::StepRow::id);
-      const auto index = static_cast<std::size_t>(it - steps.begin());
-      if (index > 0 && index < steps.size()) knobs_.push_back(index);
-    }
-    knobs_.erase(std::ranges::unique(knobs_).begin(), knobs_.end());
-    std::vector<double> durs;
-    for (const rundb::StepRow& step : steps) durs.push_back(static_cast<double>(step.dur));
-    trend_ = trend_of(durs, knobs_);
-  }
+        last_(last) {}
 
   UsualSteps choose() {
     UsualSteps usual;
@@ -137,18 +130,31 @@ class ChoiceOfUsual {
 
   const RunInfo& info_;
   const std::vector<rundb::StepRow>& steps_;
+  const std::size_t first_with_operations_;
+  const std::vector<std::size_t>& knobs_;
+  const Trend& trend_;
   const std::size_t first_;
   const std::size_t last_;
-  const std::size_t first_with_operations_;
-  std::vector<std::size_t> knobs_;
-  Trend trend_;
 };
 
 }  // namespace
 
-UsualSteps usual_steps_of(const RunInfo& info, const std::vector<rundb::StepRow>& steps,
-                          std::size_t first, std::size_t last, std::size_t first_with_operations) {
-  return ChoiceOfUsual(info, steps, first, last, first_with_operations).choose();
+UsualStepsOfRun::UsualStepsOfRun(const RunInfo& info, const std::vector<rundb::StepRow>& steps,
+                                 std::size_t first_with_operations)
+    : info_(info), steps_(steps), first_with_operations_(first_with_operations) {
+  for (const rundb::KnobChangeRow& change : info.knob_changes) {
+    const auto it = std::ranges::lower_bound(steps, change.step_id, {}, &rundb::StepRow::id);
+    const auto index = static_cast<std::size_t>(it - steps.begin());
+    if (index > 0 && index < steps.size()) knobs_.push_back(index);
+  }
+  knobs_.erase(std::ranges::unique(knobs_).begin(), knobs_.end());
+  std::vector<double> durs;
+  for (const rundb::StepRow& step : steps) durs.push_back(static_cast<double>(step.dur));
+  trend_ = trend_of(durs, knobs_);
+}
+
+UsualSteps UsualStepsOfRun::beside(std::size_t first, std::size_t last) const {
+  return ChoiceOfUsual(info_, steps_, first_with_operations_, knobs_, trend_, first, last).choose();
 }
 
 std::vector<std::size_t> evenly_chosen(const std::vector<std::size_t>& indices, std::size_t count) {

@@ -1,13 +1,14 @@
 #pragma once
 // The steps beside which a chosen one stands (step_explanation.h says which).
 //
-// Thread contract: plain data and a free function.
+// Thread contract: immutable after construction.
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "profiler/analyze/run_data.h"
+#include "profiler/analyze/trend.h"
 
 namespace sluice::analyze {
 
@@ -20,10 +21,23 @@ struct UsualSteps {
   std::string why_none;
 };
 
-// `first`, `last`: indices of the chosen steps, both included. `first_with_operations`: steps
-// before it are in the record without theirs.
-UsualSteps usual_steps_of(const RunInfo& info, const std::vector<rundb::StepRow>& steps,
-                          std::size_t first, std::size_t last, std::size_t first_with_operations);
+class UsualStepsOfRun {
+ public:
+  // All steps of the run, which outlive this. Those before `first_with_operations` (an index) are
+  // in the record without theirs.
+  UsualStepsOfRun(const RunInfo& info, const std::vector<rundb::StepRow>& steps,
+                  std::size_t first_with_operations);
+
+  // `first`, `last`: indices of the chosen steps, both included.
+  UsualSteps beside(std::size_t first, std::size_t last) const;
+
+ private:
+  const RunInfo& info_;
+  const std::vector<rundb::StepRow>& steps_;
+  const std::size_t first_with_operations_;
+  std::vector<std::size_t> knobs_;  // indices of the first steps with other settings
+  Trend trend_;                     // of the steps' nanoseconds
+};
 
 // At most `count` of them, evenly.
 std::vector<std::size_t> evenly_chosen(const std::vector<std::size_t>& indices, std::size_t count);

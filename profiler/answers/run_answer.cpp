@@ -22,7 +22,9 @@ Status read_shares(rundb::Reader& reader, std::int64_t step_count, RunAnswer& an
   return ok_status();
 }
 
-Result<RunAnswer> ask_record(const std::string& database, const RunQuestion& question) {
+// `ranks`: of all ranks, where the run has several.
+Result<RunAnswer> ask_record(const std::string& database, const RunQuestion& question,
+                             const std::vector<analyze::RankRecord>& ranks = {}) {
   ASSIGN_OR_RETURN(std::unique_ptr<rundb::Reader> reader, rundb::Reader::open(database));
   if (question.stops) rundb::Query(*reader).end_if(question.stops);
   ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader->snapshot());
@@ -42,6 +44,10 @@ Result<RunAnswer> ask_record(const std::string& database, const RunQuestion& que
     std::erase_if(answer.spans, [](const rundb::SpanTotals& span) { return span.name == "step"; });
   ASSIGN_OR_RETURN(answer.stretches, analyze::stretches_of(*reader, answer.info, answer.steps));
   RETURN_IF_ERROR(read_shares(*reader, question.steps_with_shares, answer));
+  if (question.explained) {
+    ASSIGN_OR_RETURN(answer.explanation, analyze::explain_steps(*reader, answer.info, answer.steps,
+                                                                *question.explained, ranks));
+  }
   return answer;
 }
 
@@ -93,7 +99,7 @@ Result<RunAnswer> ask_run(const RunQuestion& question) {
   for (const analyze::RankRecord& record : records) {
     if (question.stops) rundb::Query(*record.reader).end_if(question.stops);
   }
-  ASSIGN_OR_RETURN(RunAnswer answer, ask_record(records.front().path, question));
+  ASSIGN_OR_RETURN(RunAnswer answer, ask_record(records.front().path, question, records));
   ASSIGN_OR_RETURN(answer.analysis.ranks, analyze::analyze_ranks(records, answer.analysis.steps));
   answer.analysis.answers.push_back(analyze::ranks_answer(*answer.analysis.ranks));
   analyze::find_again(answer.analysis, answer.info, answer.steps);

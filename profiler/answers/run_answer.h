@@ -13,6 +13,7 @@
 #include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/answers.h"
 #include "profiler/analyze/run_analysis.h"
+#include "profiler/analyze/step_explanation.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "profiler/analyze/stretches.h"
 #include "profiler/analyze/turn_next.h"
@@ -33,8 +34,9 @@ struct RunAnswer {
   analyze::RunInfo info;
   analyze::RunAnalysis analysis;
   std::vector<analyze::Stretch> stretches;
-  std::map<std::int64_t, analyze::Shares> shares;      // of the last steps, by id, where asked for
-  std::optional<analyze::PredictedChanges> predicted;  // none: nobody asked
+  std::map<std::int64_t, analyze::Shares> shares;       // of the last steps, by id, where asked for
+  std::optional<analyze::StepExplanation> explanation;  // of chosen steps; none: nobody asked
+  std::optional<analyze::PredictedChanges> predicted;   // none: nobody asked
 
   std::vector<analyze::Answer> answers() const;
   std::string meta_value(std::string_view key) const;  // "?": the record does not say
@@ -42,13 +44,14 @@ struct RunAnswer {
 };
 
 struct RunQuestion {
-  std::vector<std::string> databases;  // or folders; of one run: one, or one a rank
-  std::int64_t steps_with_shares = 0;  // the last steps of which `shares` are wanted
+  std::vector<std::string> databases;                // or folders; of one run: one, or one a rank
+  std::int64_t steps_with_shares = 0;                // the last steps of which `shares` are wanted
+  std::optional<analyze::StepRange> explained = {};  // the steps of which `explanation` is wanted
   Stops stops = {};  // then the question ends with ErrorCode::cancelled; empty: it never does
 };
 
 // The answer of several ranks is rank 0's record with what all say together, and the losses of all.
-// Errors: rundb::Reader's, analyze::open_rank_records()'s.
+// Errors: rundb::Reader's, analyze::open_rank_records()'s, analyze::explain_steps()'s.
 Result<RunAnswer> ask_run(const RunQuestion& question);
 
 }  // namespace sluice::answers

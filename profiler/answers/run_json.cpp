@@ -1,6 +1,7 @@
 #include "profiler/answers/run_json.h"
 
 #include "profiler/analyze/advice.h"
+#include "profiler/answers/explanation_json.h"
 #include "profiler/answers/ranks_json.h"
 
 namespace sluice::answers {
@@ -142,6 +143,7 @@ Json to_json(const RunAnswer& run) {
   json["activation_waits"] = waits_json(run);
   json["verdict"] = verdict_json(run);
   json["findings"] = findings_json(run);
+  if (run.explanation) json["explanation"] = to_json(*run.explanation);
   if (run.analysis.ranks) json["ranks"] = to_json(*run.analysis.ranks);
   json["answers"] = answers_json(run.answers());
   json["knob_changes"] = knob_changes_json(run.info.knob_changes);

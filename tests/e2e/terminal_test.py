@@ -113,6 +113,9 @@ def wide_characters_count_as_two_columns(place):
     run = trained(place, name="\u6f22\u5b57\u306e\u540d\u524d" * 3)
     for columns in (40, 60, 80):
         check_width(in_a_terminal("show", run, columns=columns), "show", columns)
+        text = in_a_terminal("show", run, "--step", "3..5", columns=columns)
+        check_width(text, "show --step", columns)
+        require_words(text, ["Steps 3 to 5 took", "here"], f"show --step in {columns} columns")
 
 
 @test

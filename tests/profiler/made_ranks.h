@@ -18,6 +18,8 @@ namespace sluice {
 struct MadeRanks {
   std::int64_t step_count = 12;
   std::array<TimeNs, 3> late_ns = {0, 0, 40'000'000};
+  // Ranks are late in this step alone, which takes longer by it; -1: in all, as long as ever.
+  std::int64_t only_step = -1;
   // What is added to the rank's time for rank 0's, as the run begins and as it ends.
   std::array<TimeNs, 3> offset_ns = {0, 3'600'000'000'000, -77'000'000};
   std::array<TimeNs, 3> drift_ns = {0, 2'000'000, -30'000};
@@ -103,9 +105,14 @@ class MadeRankWriter {
 
   void write_step(std::int64_t step) {
     batch_ = {};
-    const TimeNs begin = kBegin + step * 100 * kMs;
-    const TimeNs own_sum = begin + 30 * kMs + made_.late_ns[rank_];
-    const TimeNs last_sum = begin + 30 * kMs + *std::ranges::max_element(made_.late_ns);
+    const bool is_late = made_.only_step < 0 || step == made_.only_step;
+    const TimeNs late = is_late ? *std::ranges::max_element(made_.late_ns) : 0;
+    const bool is_after = made_.only_step >= 0 && step > made_.only_step;
+    const TimeNs begin =
+        kBegin + step * 100 * kMs + (is_after ? *std::ranges::max_element(made_.late_ns) : 0);
+    const TimeNs dur = 100 * kMs + (made_.only_step >= 0 ? late : 0);
+    const TimeNs own_sum = begin + 30 * kMs + (is_late ? made_.late_ns[rank_] : 0);
+    const TimeNs last_sum = begin + 30 * kMs + late;
     add(compute_, "forward", step, begin, begin + 10 * kMs, 0);
     add(compute_, "backward", step, begin + 10 * kMs, own_sum, 0);
     add(host_, "all_reduce", step, own_sum, last_sum + 5 * kMs, 0);
@@ -117,7 +124,7 @@ class MadeRankWriter {
     batch_.counters = {{memory_, own(begin), 7.5}};
     batch_.steps = {{.id = step,
                      .ts = own(begin),
-                     .dur = own(begin + 100 * kMs) - own(begin),
+                     .dur = own(begin + dur) - own(begin),
                      .loss = 2,
                      .tokens = 64}};
     if (step == 0) batch_.modes = {{own(begin), 0, "csd \u00b7 nbuffer \u00b7 3 ranks"}};

@@ -6,6 +6,8 @@
 #include "base/words.h"
 #include "profiler/analyze/answers.h"
 #include "profiler/analyze/fact_keys.h"
+#include "profiler/analyze/step_explanation.h"
+#include "profiler/answers/explanation_json.h"
 #include "profiler/answers/record_json.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
@@ -35,6 +37,22 @@ Json settings_json(const analyze::RunInfo& info) {
       continue;
     rows.push_back({row.key, row.value});
   }
+  return rows;
+}
+
+// One for each step of the timeline, in its order.
+Result<Json> explanations_json(rundb::Reader& reader, const analyze::RunInfo& info,
+                               const std::vector<rundb::StepRow>& steps, const Json& shown) {
+  std::vector<analyze::StepRange> ranges;
+  for (const Json& step : shown) {
+    const auto id = step["step"].get<std::int64_t>();
+    ranges.push_back({id, id});
+  }
+  Json rows = Json::array();
+  if (ranges.empty()) return rows;
+  ASSIGN_OR_RETURN(const std::vector<analyze::StepExplanation> explained,
+                   analyze::explain_each(reader, info, steps, ranges));
+  for (const analyze::StepExplanation& one : explained) rows.push_back(answers::to_json(one));
   return rows;
 }
 
@@ -93,6 +111,8 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
                    timeline_json(reader, info, chosen_steps(with_operations),
                                  analyze::sentence_of(analysis.why_unknown)));
   data.json["timeline"]["left_out_steps"] = steps.size() - with_operations.size();
+  ASSIGN_OR_RETURN(data.json["timeline"]["explanations"],
+                   explanations_json(reader, info, steps, data.json["timeline"]["steps"]));
   data.json["colours"] = colours_json({&info});
   data.json["facts"] = facts_json(info);
   data.json["settings"] = settings_json(info);

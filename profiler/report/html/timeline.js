@@ -252,6 +252,7 @@ function drawTimeline() {
     byId('timeline-step').textContent =
       `of step ${stepNumber(step.step)}, ${time(step.dur)}: ${step.why}`;
     timeline.show(step);
+    drawExplanation(byId('timeline-explanation'), data.timeline.explanations[steps.indexOf(step)]);
     const used = new Set(timeline.layout.spans.map((span) => span.name));
     legend(byId('timeline-legend'), [...stageColours].filter(([name]) => used.has(name)));
     if (step.spans.length === 0) {
