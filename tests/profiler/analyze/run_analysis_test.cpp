@@ -297,6 +297,7 @@ TEST_CASE("what is suggested follows from the cause and from what the run has se
   run.close();
   const auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
   RunInfo info = require_ok(load_run_info(*reader));
+  info.meta.push_back({"model", "name = \"made\""});  // a run of ours
   const RunAnalysis analysis = require_ok(analyze_run(*reader, info));
   std::vector<std::string> settings;
   for (const Suggestion& suggestion : suggestions(analysis, info)) {
