@@ -89,11 +89,12 @@ Status check_is_file(const std::string& path) {
 }
 
 Error sqlite_error(const std::string& path, sqlite3* database, int code, const char* call) {
-  const CodeMeaning meaning = meaning_of(code & 0xff);
+  CodeMeaning meaning = meaning_of(code & 0xff);
   // A question that SQLite does not understand: its own words say what is wrong with it.
   if ((code & 0xff) == SQLITE_ERROR && database != nullptr)
     return make_error(meaning.code, "{}: {}", path, sqlite3_errmsg(database));
   const int error_number = system_error_number(path, database, code & 0xff);
+  if (error_number == ENOSPC) meaning = meaning_of(SQLITE_FULL);  // said so by another call of it
   const std::string limit = file_limit_advice(error_number);
   return make_error(meaning.code, "{}: {}{} (SQLite code {}, in {}){}", path,
                     database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code),
