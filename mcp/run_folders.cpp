@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "profiler/analyze/rank_records.h"
+#include "profiler/runs/run_search.h"
 
 namespace sluice::mcp {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kEntriesMax = 100'000;  // looked at in a folder
 
 bool has_prefix(const fs::path& path, const fs::path& folder) {
   const auto [in_folder, in_path] =
@@ -84,22 +83,15 @@ RunFolders::Listed RunFolders::list(const Stops& stops) const {
   Listed listed;
   for (const fs::path& database : databases_) listed.databases.push_back(database.string());
   if (folder_.empty()) return listed;
-  std::error_code error;
-  std::size_t looked_at = 0;
-  for (fs::recursive_directory_iterator
-           entry(folder_, fs::directory_options::skip_permission_denied, error),
-       end;
-       !error && entry != end; entry.increment(error)) {
-    if (++looked_at > kEntriesMax || listed.databases.size() >= kListedMax || (stops && stops())) {
-      listed.is_whole = false;
-      break;
-    }
-    if (entry.depth() >= kDepthMax && entry->is_directory(error)) {
-      entry.disable_recursion_pending();
-      listed.is_whole = false;
-    }
-    if (entry->path().extension() != ".db" || !entry->is_regular_file(error)) continue;
-    const auto canonical = canonical_of(entry->path());
+  const runs::FoundRuns found =
+      runs::runs_below(folder_.string(), {.folders_below = kDepthMax,
+                                          .found_max = kListedMax,
+                                          .ranks = runs::RanksAs::each,
+                                          .links = runs::FolderLinks::pass_by,
+                                          .stops = stops});
+  listed.is_whole = found.is_whole;
+  for (const std::string& path : found.paths) {
+    const auto canonical = canonical_of(path);
     if (canonical && is_inside(*canonical)) listed.databases.push_back(canonical->string());
   }
   std::ranges::sort(listed.databases);
