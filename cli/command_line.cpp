@@ -141,6 +141,7 @@ std::unique_ptr<CLI::App> make_command_line(int& exit_code) {
   add_show_command(app, exit_code);
   add_watch_command(app, exit_code);
   add_merge_command(app, exit_code);
+  add_runs_command(app, exit_code);
   add_compare_command(app, exit_code);
   add_report_command(app, exit_code);
   add_export_command(app, exit_code);

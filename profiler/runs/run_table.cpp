@@ -100,6 +100,24 @@ std::string words_in(const Cell& cell) {
   return words == nullptr ? "" : *words;
 }
 
+constexpr std::size_t kSettingsShown = 60;  // a run of ours has about a hundred in all
+constexpr std::array<std::string_view, 4> kIfTheyDiffer = {"name", "mode", "device_count",
+                                                           "rank_count"};
+constexpr std::array<std::string_view, 4> kBehindSettings = {"mode", "marks", "left_out", "error"};
+
+bool tells_nothing(const Column& column, std::span<const RunFigures> runs) {
+  if (runs.size() < 2 || std::ranges::find(kIfTheyDiffer, column.key) == kIfTheyDiffer.end())
+    return false;
+  std::optional<Cell> first;
+  for (const RunFigures& run : runs) {
+    if (!run.error.empty()) continue;
+    const Cell cell = cell_of(run, column);
+    if (first && *first != cell) return false;
+    first = cell;
+  }
+  return true;
+}
+
 constexpr std::array<std::string_view, 7> kOperators = {"!=", "<=", ">=", "=", "<", ">", "~"};
 
 struct Condition {
@@ -195,6 +213,23 @@ std::vector<Column> differing_settings(std::span<const RunFigures> runs) {
     }
     if (values.size() > 1) columns.push_back({key, key, Unit::text, true});
   }
+  return columns;
+}
+
+std::vector<Column> shown_columns(std::span<const RunFigures> runs) {
+  std::vector<Column> columns;
+  std::vector<Column> behind_settings;
+  for (const Column& column : figure_columns()) {
+    const bool has_any = std::ranges::any_of(
+        runs, [&column](const RunFigures& run) { return !is_none(cell_of(run, column)); });
+    if (!has_any || tells_nothing(column, runs)) continue;
+    const bool is_behind = std::ranges::find(kBehindSettings, column.key) != kBehindSettings.end();
+    (is_behind ? behind_settings : columns).push_back(column);
+  }
+  std::vector<Column> settings = differing_settings(runs);
+  if (settings.size() > kSettingsShown) settings.resize(kSettingsShown);
+  columns.insert(columns.end(), settings.begin(), settings.end());
+  columns.insert(columns.end(), behind_settings.begin(), behind_settings.end());
   return columns;
 }
 

@@ -31,6 +31,10 @@ const std::vector<Column>& figure_columns();
 // Settings whose values are not the same in all runs that could be read, by key. A run without the
 // setting has another value than one with it.
 std::vector<Column> differing_settings(std::span<const RunFigures> runs);
+// The columns that a person is shown who asked for none: figures that some run has, without those
+// that tell nothing since they are the same in all (name, mode, drives, ranks); the settings that
+// differ, the first sixty; what is long or rare.
+std::vector<Column> shown_columns(std::span<const RunFigures> runs);
 // All columns that a run of these has: figures and settings.
 std::vector<Column> all_columns(std::span<const RunFigures> runs);
 

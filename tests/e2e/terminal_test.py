@@ -16,8 +16,8 @@ from sluice_run import (LIMIT_S, SAMPLES, SLUICE, TESTBED, Skip, main, require, 
                         require_words, sluice, test)
 
 MODEL = SAMPLES / "models/gpt2-1.7b.toml"
-COMMANDS = ("train", "knobs", "set", "snapshot", "stop", "state", "show", "merge", "compare",
-            "report", "export", "simulate", "tune", "calibrate", "doctor")
+COMMANDS = ("train", "knobs", "set", "snapshot", "stop", "state", "show", "merge", "runs",
+            "compare", "report", "export", "simulate", "tune", "calibrate", "doctor")
 SEQUENCE = re.compile(r"\x1b\[(38;2;\d+;\d+;\d+|38;5;\d+|39)m")
 
 
@@ -77,7 +77,7 @@ def what_commands_print_fits(place):
     more = place.arguments("--resume", output=run, steps=16, clock="emulated", time_scale=30,
                            model=place / "nano.toml", text=place / "text.txt")
     check_width(in_a_terminal(*more), "train")
-    for words in (["show", run], ["show", sim], ["compare", run, other],
+    for words in (["show", run], ["show", sim], ["runs", place.path], ["compare", run, other],
                   ["simulate", "--like", run, "--fit"],
                   ["simulate", "--like", run, "--fit", "--set", "buffers=4", "--set",
                    "pipeline=nbuffer"], ["tune", run],
@@ -116,6 +116,7 @@ def wide_characters_count_as_two_columns(place):
         text = in_a_terminal("show", run, "--step", "3..5", columns=columns)
         check_width(text, "show --step", columns)
         require_words(text, ["Steps 3 to 5 took", "here"], f"show --step in {columns} columns")
+        check_width(in_a_terminal("runs", place.path, columns=columns), "runs", columns)
 
 
 @test

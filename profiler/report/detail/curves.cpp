@@ -14,7 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kBuckets = 800;
 constexpr std::size_t kPhaseBars = 400;
 constexpr std::size_t kSkippedMarksMax = 2000;
 constexpr std::size_t kValidationsMax = 2000;
@@ -81,10 +80,10 @@ std::vector<std::size_t> drawn_steps(const std::vector<rundb::StepRow>& steps,
 }
 
 Json curves_json(const std::vector<rundb::StepRow>& steps,
-                 const std::vector<rundb::ValidationRow>& validations) {
+                 const std::vector<rundb::ValidationRow>& validations, std::size_t bucket_count) {
   Json points = Json::array();
   Json rates = Json::array();  // beside the points
-  for (const std::size_t i : drawn_steps(steps, kBuckets)) {
+  for (const std::size_t i : drawn_steps(steps, bucket_count)) {
     points.push_back({steps[i].id, steps[i].dur, number(steps[i].loss)});
     rates.push_back(coarse_number(steps[i].lr));
   }

@@ -20,9 +20,11 @@ std::vector<std::size_t> drawn_steps(const std::vector<rundb::StepRow>& steps,
                                      std::size_t bucket_count);
 
 // Time, loss and learning rate over the steps, which were skipped, and what was validated. At most
-// two thousand validations are drawn, at even distances, and the last.
+// two thousand validations are drawn, at even distances, and the last. Steps: drawn_steps().
+inline constexpr std::size_t kCurveBuckets = 800;
 nlohmann::ordered_json curves_json(const std::vector<rundb::StepRow>& steps,
-                                   const std::vector<rundb::ValidationRow>& validations);
+                                   const std::vector<rundb::ValidationRow>& validations,
+                                   std::size_t bucket_count = kCurveBuckets);
 
 // The parts of steps: forward, backward and update, as means of neighbouring steps.
 Result<nlohmann::ordered_json> phases_json(rundb::Reader& reader, const analyze::RunInfo& info,

@@ -44,12 +44,20 @@ class Plot {
 
   axes() {
     const { values, digits } = ticks(this.low, this.high, 4);
+    this.labelled(values, (value) => value.toFixed(digits));
+    this.stepAxis();
+  }
+
+  labelled(values, textOf) {
     for (const value of values) {
       const y = this.y(value);
       this.root.append(
         svg('line', { class: 'grid', x1: margin.left, x2: plotWidth - margin.right, y1: y, y2: y }),
-        svg('text', { x: margin.left - 8, y: y + 4, 'text-anchor': 'end' }, value.toFixed(digits)));
+        svg('text', { x: margin.left - 8, y: y + 4, 'text-anchor': 'end' }, textOf(value)));
     }
+  }
+
+  stepAxis() {
     const numbers = ticks(this.firstStep + 1, this.lastStep + 1, plotWidth / 115).values
       .filter((number) => Math.abs(number - Math.round(number)) < 1e-6).map(Math.round);
     for (const number of numbers.length > 0 ? numbers : [Math.ceil(this.firstStep + 1)]) {

@@ -104,6 +104,23 @@ TEST_CASE("a key that no run has is refused, and the nearest is named") {
   CHECK(runs.size() == 3);
 }
 
+TEST_CASE(
+    "shown are figures that some run has and that tell something, then settings, then words") {
+  std::vector<RunFigures> runs = three();
+  const auto keys = [&runs] {
+    std::string text;
+    for (const Column& column : shown_columns(runs)) text += column.key + " ";
+    return text;
+  };
+  CHECK(keys() == "path state step_count step_time buffers method ");
+  runs[0].name = runs[1].name = runs[2].name = "tiny";
+  runs[0].marks = {"late"};
+  runs[1].rank_count = 4;
+  CHECK(keys() == "path state step_count step_time rank_count buffers method marks ");
+  runs[1].name = "gpt2";
+  CHECK(keys().starts_with("path name state "));
+}
+
 TEST_CASE("a cell is written in its unit, and a run by what tells it from others") {
   const std::vector<RunFigures> runs = three();
   const auto text = [&runs](std::size_t run, const std::string& key) {
