@@ -9,6 +9,7 @@
 #include "gui/data/cells.h"
 #include "gui/data/run_path.h"
 #include "profiler/analyze/rank_records.h"
+#include "profiler/runs/run_search.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 
@@ -18,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFoldersBelow = 2;
+constexpr std::size_t kFoundMax = 10'000;  // of which the newest are listed
 
 // "2026-11-25T12:39:44Z" as people read it, to the minute.
 std::string minute_of(std::string utc) {
@@ -44,24 +46,6 @@ Status read_summary(rundb::Reader& reader, RunSummary& summary) {
       });
 }
 
-bool is_of_rank(const fs::path& folder) { return folder.filename().string().starts_with("rank-"); }
-
-void add_databases(const fs::path& folder, int levels, std::set<std::string>& found) {
-  std::error_code error;
-  const bool has_ranks = !analyze::rank_databases_in(folder.string()).empty();
-  if (has_ranks) found.insert(absolute_path(folder.string()));
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (entry->is_directory(ignored)) {
-      if (levels > 0 && !(has_ranks && is_of_rank(entry->path())))
-        add_databases(entry->path(), levels - 1, found);
-    } else if (entry->path().extension() == ".db") {
-      found.insert(absolute_path(entry->path().string()));
-    }
-  }
-}
-
 }  // namespace
 
 RunSummary summary_of(const std::string& path) {
@@ -76,8 +60,10 @@ RunSummary summary_of(const std::string& path) {
 
 std::vector<RunSummary> list_runs(const std::string& folder,
                                   const std::vector<std::string>& opened_before) {
-  std::set<std::string> paths;
-  add_databases(folder, kFoldersBelow, paths);
+  const std::string from_root = absolute_path(folder);
+  const runs::FoundRuns found =
+      runs::runs_below(from_root, {.folders_below = kFoldersBelow, .found_max = kFoundMax});
+  std::set<std::string> paths(found.paths.begin(), found.paths.end());
   std::error_code error;
   for (const std::string& path : opened_before) {
     if (fs::is_regular_file(path, error) || !analyze::rank_databases_in(path).empty())
@@ -89,10 +75,10 @@ std::vector<RunSummary> list_runs(const std::string& folder,
   }
   std::ranges::sort(by_time, std::greater<>());
   if (by_time.size() > kListedMax) by_time.resize(kListedMax);
-  std::vector<RunSummary> runs;
-  for (const auto& [time, path] : by_time) runs.push_back(summary_of(path));
-  std::erase_if(runs, [](const RunSummary& run) { return run.name.empty(); });
-  return runs;
+  std::vector<RunSummary> listed;
+  for (const auto& [time, path] : by_time) listed.push_back(summary_of(path));
+  std::erase_if(listed, [](const RunSummary& run) { return run.name.empty(); });
+  return listed;
 }
 
 std::vector<std::string> completions_of(const std::string& typed) {
