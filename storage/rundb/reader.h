@@ -97,6 +97,7 @@ class Reader {
   friend class SpanReader;
   friend class TimelineReader;
   friend class Query;
+  friend class RecordTail;
   explicit Reader(std::unique_ptr<detail::ReadConnection> file);
   void end_snapshot();
 

@@ -14,6 +14,7 @@
 #include "storage/rundb/detail/batch_writer.h"
 #include "storage/rundb/detail/connection.h"
 #include "storage/rundb/detail/name_tables.h"
+#include "storage/rundb/detail/recording_file.h"
 #include "storage/rundb/detail/row_io.h"
 #include "storage/rundb/detail/schema.h"
 #include "storage/rundb/detail/sql_texts.h"
@@ -25,18 +26,6 @@ namespace {
 using detail::Connection;
 using detail::Statement;
 
-// synchronous=NORMAL: the death of the process loses nothing that was committed; a power cut may
-// lose the last batches and damages nothing.
-// 4000 pages of 4 KiB: the log is folded in each 16 MB, by this connection, inside a commit.
-// secure_delete: Debian's SQLite has it on, which costs writes and hides nothing here.
-constexpr const char* kRecordingSettings =
-    "PRAGMA synchronous = NORMAL;"
-    "PRAGMA wal_autocheckpoint = 4000;"
-    "PRAGMA journal_size_limit = 67108864;"
-    "PRAGMA temp_store = MEMORY;"
-    "PRAGMA cache_size = -16384;"
-    "PRAGMA secure_delete = OFF";
-
 // Another program may hold the file's lock: one that looks at it with BEGIN EXCLUSIVE, a backup.
 // For so long a batch waits, in the thread that records; what finds no room in a ring meanwhile is
 // dropped and counted, and the run goes on. The last batch waits less: the run is to end.
@@ -44,15 +33,6 @@ constexpr int kPatienceMs = 10'000;
 constexpr int kLastPatienceMs = 2'000;
 
 constexpr std::int64_t kAllSteps = std::numeric_limits<std::int64_t>::max();
-
-Status switch_to_wal(Connection& connection) {
-  ASSIGN_OR_RETURN(const std::string mode, connection.query_text("PRAGMA journal_mode = WAL"));
-  if (mode == "wal") return ok_status();
-  return make_error(ErrorCode::unsupported,
-                    "{}: its file system cannot hold a write-ahead log (SQLite stayed in mode "
-                    "'{}'); record on a local drive",
-                    connection.path(), mode);
-}
 
 // Joins the clock of the spans with the calendar, once each time a run begins or goes on.
 Status write_clock_snapshot(Connection& connection) {
@@ -64,9 +44,12 @@ Status write_clock_snapshot(Connection& connection) {
                                       std::array{ClockRow{"monotonic", ts, realtime_ts}});
 }
 
+// The begin of another stretch of the recording.
 Status forget_uncommitted_steps(Connection& connection, detail::BatchWriter& batches,
                                 std::int64_t first_step) {
   return connection.transaction([&]() -> Status {
+    // Together with what goes: a copy that sees the new stretch sees no row of an old attempt.
+    RETURN_IF_ERROR(write_clock_snapshot(connection));
     ASSIGN_OR_RETURN(Statement detach, detail::prepare_write(connection, "detach_spans_from_step"));
     RETURN_IF_ERROR(detach.run(first_step));
     for (const char* sql : {"delete_knob_changes_from", "delete_modes_from", "delete_lateness_from",
@@ -105,17 +88,6 @@ Status count_unrecorded_steps(Connection& connection, detail::BatchWriter& batch
   });
 }
 
-Status remove_database(const std::string& path) {
-  RETURN_IF_ERROR(Writer::check_path(path));
-  for (const char* suffix : {"-wal", "-shm", "-journal", ""}) {
-    std::error_code error;
-    std::filesystem::remove(path + suffix, error);
-    if (error)
-      return make_error(ErrorCode::io, "{}{}: cannot remove: {}", path, suffix, error.message());
-  }
-  return ok_status();
-}
-
 }  // namespace
 
 struct Writer::Impl {
@@ -136,8 +108,7 @@ struct Writer::Impl {
       : lock(std::move(held_lock)), connection(std::move(open_connection)) {}
 
   Status begin_recording(ClockOf clock_of) {
-    RETURN_IF_ERROR(switch_to_wal(connection));
-    RETURN_IF_ERROR(connection.execute(kRecordingSettings));
+    RETURN_IF_ERROR(detail::prepare_for_recording(connection));
     connection.set_busy_timeout_ms(kPatienceMs);
     if (clock_of == ClockOf::this_machine) RETURN_IF_ERROR(write_clock_snapshot(connection));
     ASSIGN_OR_RETURN(names, detail::NameTables::load(connection));
@@ -273,18 +244,6 @@ struct Writer::Impl {
                              "recording stopped before the run did: " + status.error().message()}});
     });
   }
-
-  // Folds the log into the file, and drops it, so that a finished run is one file that opens from
-  // read-only media, too. A reader that is looking on keeps the log in use: then it stays, and is
-  // as good.
-  Status fold_log() {
-    connection.set_busy_timeout_ms(0);
-    for (const char* sql : {"PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA journal_mode = DELETE"}) {
-      const Status folded = connection.execute(sql);
-      if (!folded.ok() && folded.error().code() != ErrorCode::busy) return folded;
-    }
-    return ok_status();
-  }
 };
 
 Writer::Writer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -295,18 +254,7 @@ Writer::~Writer() {
 
 const std::string& Writer::path() const { return impl_->connection.path(); }
 
-Status Writer::check_path(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return ok_status();
-  if (std::filesystem::is_regular_file(path, error)) {
-    ASSIGN_OR_RETURN(const bool ours, detail::is_run_database_file(path));
-    if (ours) return ok_status();
-  }
-  return make_error(ErrorCode::config,
-                    "{}: exists and is not a run database of Sluice, so it is not replaced; name "
-                    "another file with --db",
-                    path);
-}
+Status Writer::check_path(const std::string& path) { return detail::check_is_ours(path); }
 
 Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists if_exists,
                                                ClockOf clock_of) {
@@ -317,7 +265,7 @@ Result<std::unique_ptr<Writer>> Writer::create(const std::string& path, IfExists
       return make_error(ErrorCode::config,
                         "{}: exists; name another file with --db, or go on with it with --resume",
                         path);
-    RETURN_IF_ERROR(remove_database(path));
+    RETURN_IF_ERROR(detail::remove_database(path));
   }
   ASSIGN_OR_RETURN(Connection connection, Connection::open(path, Connection::Mode::create));
   // Before the write-ahead log is on: from here on the file itself says what it is.
@@ -338,7 +286,7 @@ Result<std::unique_ptr<Writer>> Writer::open_append(const std::string& path,
   ASSIGN_OR_RETURN(Connection connection, Connection::open(path, Connection::Mode::write));
   RETURN_IF_ERROR(detail::check_schema(connection));
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(connection));
-  RETURN_IF_ERROR(impl->begin_recording(ClockOf::this_machine));
+  RETURN_IF_ERROR(impl->begin_recording(ClockOf::the_batches));
   RETURN_IF_ERROR(forget_uncommitted_steps(impl->connection, *impl->batches, first_step));
   RETURN_IF_ERROR(count_unrecorded_steps(impl->connection, *impl->batches, first_step));
   return std::unique_ptr<Writer>(new Writer(std::move(impl)));
@@ -372,7 +320,7 @@ Status Writer::close(std::span<const StatRow> last_stats) {
   impl_->closed = true;
   Status last_words = impl_->write_last_words(last_stats);
   impl_->batches.reset();
-  Status folded = impl_->fold_log();
+  Status folded = detail::fold_log(impl_->connection);
   if (!impl_->status.ok()) return impl_->status;
   return last_words.ok() ? folded : last_words;
 }

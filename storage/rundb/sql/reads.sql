@@ -277,3 +277,38 @@ WHERE type = 'table' AND name = 'meta' AND sql LIKE 'CREATE TABLE%';
 -- name: schema
 SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'
 ORDER BY name;
+
+-- What a copy asks that follows (storage/rundb/record_tail.h).
+-- name: clock_snapshots
+SELECT {columns clock_snapshot} FROM clock_snapshot ORDER BY rowid;
+
+-- name: stretch_count
+SELECT count(*) FROM clock_snapshot WHERE clock = 'monotonic';
+
+-- name: subgroups
+SELECT {columns subgroup} FROM subgroup ORDER BY id;
+
+-- name: strings_after
+SELECT {columns string} FROM string WHERE id > ? ORDER BY id LIMIT ?;
+
+-- name: tracks_after
+SELECT {columns track} FROM track WHERE id > ? ORDER BY id LIMIT ?;
+
+-- name: steps_after_at_most
+SELECT {columns step} FROM step WHERE id > ? ORDER BY id LIMIT ?;
+
+-- Their number, and a fingerprint of their times: a step may be written again.
+-- name: steps_until
+SELECT count(*), coalesce(sum((ts + dur) & 16777215), 0) FROM step WHERE id <= ?;
+
+-- name: spans_after
+SELECT {columns span} FROM span WHERE id > ? ORDER BY id LIMIT ?;
+
+-- name: flows_into
+SELECT {columns flow} FROM flow WHERE to_span > ? AND to_span <= ? ORDER BY to_span, from_span;
+
+-- name: flow_count_into
+SELECT count(*) FROM flow WHERE to_span > ? AND to_span <= ?;
+
+-- name: counters_after
+SELECT {columns counter}, counter.rowid FROM counter WHERE rowid > ? ORDER BY rowid LIMIT ?;
