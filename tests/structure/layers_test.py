@@ -100,8 +100,10 @@ MAY_USE = {
     "profiler/report": {"base", "storage/rundb", "profiler/analyze", "profiler/runs",
                         "profiler/answers"},
     "profiler/watch": {"base", "storage/rundb", "profiler/analyze"},
+    "profiler/relay": {"base", "storage/rundb"},
     # Neither core/model/gpt2 nor a device's library: a window opens a run of any machine.
-    "gui/data": {"base", "storage/rundb", "profiler/analyze", "profiler/runs", "profiler/report",
+    "gui/data": {"base", "storage/rundb", "profiler/analyze", "profiler/relay", "profiler/runs",
+                 "profiler/report",
                  "core/control", "core/settings", "core/tune"},
     "gui/widgets": {"base"},
     "gui/views": {"base", "storage/rundb", "profiler/analyze", "profiler/runs", "core/control",
@@ -115,8 +117,8 @@ MAY_USE = {
     "python": {"base", "core/activation", "core/session", "core/optimizer", "storage/io"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/c_api", "profiler/analyze", "profiler/answers", "profiler/cupti",
-            "profiler/report", "profiler/runs", "profiler/watch", "core/calibrate",
-            "core/calibrate/ranks", "mcp", *CORE_WITHOUT_TORCH},
+            "profiler/relay", "profiler/report", "profiler/runs", "profiler/watch",
+            "core/calibrate", "core/calibrate/ranks", "mcp", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
 EXEMPT = ("tests/", "bench/")
