@@ -140,6 +140,7 @@ std::unique_ptr<CLI::App> make_command_line(int& exit_code) {
   add_record_command(app, exit_code);
   add_show_command(app, exit_code);
   add_watch_command(app, exit_code);
+  add_follow_commands(app, exit_code);
   add_merge_command(app, exit_code);
   add_runs_command(app, exit_code);
   add_compare_command(app, exit_code);
@@ -162,13 +163,14 @@ bool is_command(CLI::App& app, const std::string& word) {
   return std::ranges::any_of(commands, [&](CLI::App* of) { return of->get_name() == word; });
 }
 
-// What `record` runs, behind `--`, comes through as it is: CLI11 would take "[1,2]" for a list.
+// What `record` and `follow` run, behind `--`, comes through as it is: CLI11 would take "[1,2]" for
+// a list.
 std::vector<std::string> with_others_kept(CLI::App& app,
                                           const std::vector<const char*>& arguments) {
   std::vector<std::string> words(arguments.begin(), arguments.end());
   const auto command =
       std::ranges::find_if(words, [&](const std::string& word) { return is_command(app, word); });
-  if (command == words.end() || *command != "record") return words;
+  if (command == words.end() || (*command != "record" && *command != "follow")) return words;
   const auto mark = std::find(command, words.end(), "--");
   if (mark == words.end()) return words;
   for (auto word = mark + 1; word != words.end(); ++word) word->insert(0, 1, kOthersWord);

@@ -8,7 +8,7 @@
 
 namespace sluice::cli {
 
-// What each word that `record` runs, behind `--`, has in front of it.
+// What each word of a command behind `--` (of `record` and `follow`) has in front of it.
 inline constexpr char kOthersWord = '\x1f';
 
 void add_train_command(CLI::App& app, int& exit_code);
@@ -21,6 +21,7 @@ void add_record_command(CLI::App& app, int& exit_code);
 void add_replay_command(CLI::App& app, int& exit_code);
 void add_show_command(CLI::App& app, int& exit_code);
 void add_watch_command(CLI::App& app, int& exit_code);
+void add_follow_commands(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);
 void add_runs_command(CLI::App& app, int& exit_code);
 void add_compare_command(CLI::App& app, int& exit_code);

@@ -84,10 +84,15 @@ Result<FarRun> parse_far_run(std::string_view text) {
   return run;
 }
 
-std::string why_no_control(const FarRun& run) {
-  if (run.path.find(':') == std::string::npos) return "";
-  return "ssh forwards no socket whose path has a colon, so that knobs of the run cannot be turned "
-         "from here";
+std::string why_no_control(const FarRun& run, const std::string& control_socket) {
+  for (const std::string& path : {run.path, control_socket}) {
+    if (path.find(':') == std::string::npos) continue;
+    return fmt::format(
+        "{}: ssh forwards no socket whose path has a colon, so that knobs of the run "
+        "cannot be turned from here",
+        path);
+  }
+  return "";
 }
 
 std::vector<std::string> ssh_command(const FarRun& run, const FarOptions& options) {
@@ -95,7 +100,7 @@ std::vector<std::string> ssh_command(const FarRun& run, const FarOptions& option
   std::vector<std::string> words = {
       "ssh", "-T", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"};
   if (run.port != 0) words.insert(words.end(), {"-p", std::to_string(run.port)});
-  if (!options.control_socket.empty() && why_no_control(run).empty()) {
+  if (!options.control_socket.empty() && why_no_control(run, options.control_socket).empty()) {
     words.insert(words.end(), {"-o", "StreamLocalBindUnlink=yes", "-o", "StreamLocalBindMask=0177",
                                "-L", options.control_socket + ":" + run.path + ".socket"});
   }

@@ -28,11 +28,11 @@ Result<FarRun> parse_far_run(std::string_view text);
 
 struct FarOptions {
   std::string program = "sluice";   // at the other end
-  std::string control_socket = {};  // here, to the run's control socket; empty: none
+  std::string control_socket = {};  // here, from the root, to the run's control socket; empty: none
 };
 // The first word is `ssh`, found in PATH.
 std::vector<std::string> ssh_command(const FarRun& run, const FarOptions& options);
-// Why the run's control socket cannot be had through ssh; empty: it can.
-std::string why_no_control(const FarRun& run);
+// Why the run's control socket cannot be had at this place through ssh; empty: it can.
+std::string why_no_control(const FarRun& run, const std::string& control_socket);
 
 }  // namespace sluice::relay

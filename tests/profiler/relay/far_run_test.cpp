@@ -83,9 +83,10 @@ TEST_CASE("the control socket is forwarded where it is asked for and ssh can") {
   const auto forward = std::ranges::find(words, "-L");
   REQUIRE(forward != words.end());
   CHECK(*(forward + 1) == "/tmp/c.socket:/out/run.db.socket");
-  CHECK(why_no_control(run).empty());
+  CHECK(why_no_control(run, "/tmp/c.socket").empty());
+  CHECK_FALSE(why_no_control(run, "/tmp/c:1.socket").empty());
   const FarRun colon = *parse_far_run("ssh://trainer/out:1/run.db");
-  CHECK_FALSE(why_no_control(colon).empty());
+  CHECK_FALSE(why_no_control(colon, "/tmp/c.socket").empty());
   const std::vector<std::string> without = ssh_command(colon, {.control_socket = "/tmp/c.socket"});
   CHECK(std::ranges::find(without, "-L") == without.end());
 }
