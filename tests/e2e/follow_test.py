@@ -38,7 +38,7 @@ def rows_of(path):
 
 
 def shown(path, run):
-    """All figures of `sluice show`, without the paths: the run's own stands in its settings, too."""
+    """All figures of `sluice show`, without the paths: a run's own stands in its settings, too."""
     text = sluice("show", path, "--json").done().out
     return json.loads(text.replace(str(path), "PATH").replace(str(run), "PATH"))
 
@@ -277,8 +277,9 @@ class Server:
             time.sleep(0.01)
         self.path = os.environ["PATH"]
         os.environ["PATH"] = f"{self.folder}/bin:{self.path}"
-        tried = subprocess.run(["ssh", "-p", str(self.port), f"{getpass.getuser()}@127.0.0.1", "true"],
-                               capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        tried = subprocess.run(
+            ["ssh", "-p", str(self.port), f"{getpass.getuser()}@127.0.0.1", "true"],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         if tried.returncode != 0:
             self.__exit__()
             raise Skip(f"this user may not log in by the sshd of the test: {tried.stderr.strip()}")
