@@ -299,7 +299,7 @@ class Server:
 def a_run_is_followed_and_turned_through_ssh(place):
     # A folder whose name a shell would take apart.
     output = place / "it's $(touch x) a run"
-    run, original = started(place, output=str(output))
+    run, original = started(place, output=str(output), state_dir=str(output / "state"))
     copy = place / "copy.db"
     with Server(place / "ssh") as server:
         with following("--control", "--far-program", SLUICE, "-o", copy, server.name_of(original),
