@@ -10,6 +10,7 @@
 
 #include "base/figure_text.h"
 #include "profiler/analyze/evidence.h"
+#include "profiler/analyze/host_counters.h"
 #include "profiler/analyze/rank_analysis.h"
 #include "profiler/analyze/run_analysis.h"
 #include "profiler/analyze/step_reasons.h"
@@ -189,8 +190,23 @@ class Explaining {
         ASSIGN_OR_RETURN(found_.late_rank, late_rank(cause.more_ns()));
       }
       cause.reason = reason_of(found_, cause.cause);
+      if (cause.reason->kind == ReasonKind::nothing_running)
+        RETURN_IF_ERROR(add_counters(*cause.reason));
       ++count;
     }
+    return ok_status();
+  }
+
+  Status add_counters(StepReason& reason) {
+    const auto first = std::ranges::find(steps_, result_.usual_steps.front(), &rundb::StepRow::id);
+    const rundb::StepRow& last = row(chosen_.back());
+    ASSIGN_OR_RETURN(
+        const std::string counters,
+        host_counters_beside(reader_, info_, {row(chosen_.front()).ts, last.ts + last.dur},
+                             {first->ts, first->ts + first->dur}));
+    if (counters.empty()) return ok_status();
+    reason.words.pop_back();
+    reason.words += fmt::format("; meanwhile {}.", counters);
     return ok_status();
   }
 

@@ -76,6 +76,7 @@ class ShapedRun {
     host_ = writer_->track_id({}, "host", "host");
     waiting_ = writer_->track_id({}, "waiting", "waiting");
     recorder_ = writer_->track_id({}, "recorder", "recorder");
+    resident_ = writer_->track_id(host_, "counter", "resident memory (bytes)");
     for (std::size_t d = 0; d < setting.devices; ++d) add_device(d);
   }
 
@@ -185,6 +186,8 @@ class ShapedRun {
     return from + ms;
   }
   void end_step(double ms) {
+    // Memory goes while nothing runs.
+    batch_.counters = {{resident_, now_ + ns(ms / 2), ms > 170 ? 1e9 : 3e9}};
     batch_.steps = {{.id = step_, .ts = now_, .dur = ns(ms), .loss = 2, .tokens = 64}};
     require_ok(writer_->append(batch_));
     batch_ = {};
@@ -199,7 +202,7 @@ class ShapedRun {
   double factor_ = 1;
   TimeNs now_ = 1'000'000'000;
   std::int64_t step_ = 0;
-  std::int64_t compute_ = 0, host_ = 0, waiting_ = 0, recorder_ = 0;
+  std::int64_t compute_ = 0, host_ = 0, waiting_ = 0, recorder_ = 0, resident_ = 0;
   std::array<std::map<std::string, std::int64_t>, 4> reads_;
   std::array<std::int64_t, 4> writes_{}, down_{}, up_{}, engines_{};
 };
@@ -307,6 +310,8 @@ std::vector<SlowStep> write_slow_steps(const std::string& folder) {
       [](Shape& s) { s.commit = 40; }, {}, [](Shape& s) { s.commit = 0; });
   plant({"nothing_running", {}, Cause::other, ReasonKind::nothing_running, "", "", ""},
         [](Shape& s) { s.gap = 50; });
+  plant({"memory_taken", {}, Cause::other, ReasonKind::nothing_running, "", "", ""},
+        [](Shape& s) { s.gap = 90; });
   plant({"more_bytes", {}, Cause::read, ReasonKind::more_bytes, "state_read", "csd1", ""},
         [](Shape& s) { s.read[1] = 60, s.read_mb[1] = 60; });
   plant({"snapshot", {}, Cause::processor, ReasonKind::unusual_operation, "snapshot", "", ""},

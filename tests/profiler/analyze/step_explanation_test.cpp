@@ -152,6 +152,21 @@ TEST_CASE("healthy steps have no reason, and a quicker one has what it took less
   CHECK(quicker.words().find(" less than the median of ") != std::string::npos);
 }
 
+TEST_CASE("a step in which nothing was running has the host's counters that changed meanwhile") {
+  const rundb::TempFolder folder;
+  write_slow_steps(folder.file("."));
+  for (const auto& [name, has_change] :
+       {std::pair("memory_taken", true), {"nothing_running", false}}) {
+    OpenRecord record(folder.file(std::string(name) + ".db"));
+    const StepExplanation explanation = record.explain({20, 20});
+    REQUIRE(explanation.first_reason() != nullptr);
+    const std::string& words = explanation.first_reason()->words;
+    INFO(words);
+    CHECK((words.find("; meanwhile resident memory (bytes) fell to 1.00 GB, usually at least 3.00 "
+                      "GB.") != std::string::npos) == has_change);
+  }
+}
+
 TEST_CASE("the causes of a step add up to it") {
   const rundb::TempFolder folder;
   for (const SlowStep& slow : write_slow_steps(folder.file("."))) {
