@@ -370,9 +370,8 @@ void print_text(const RunAnswer& shown, std::int64_t last) {
 void print_explanation(const RunAnswer& shown) {
   const int columns = terminal_columns();
   print_head(shown, columns);
+  print_lines(doubts_text(analyze::doubts_of(shown.analysis), columns));
   print_losses(shown, columns);
-  const std::string late = late_text(shown.analysis.lateness, columns);
-  if (!late.empty()) print_lines("\n" + late);
   print_lines("\n" + explanation_text(*shown.explanation, columns));
   const bool has_window = shown.analysis.has_spans();
   print_lines(wrapped(fmt::format("--json has the operations behind each reason{}",

@@ -9,11 +9,11 @@
 namespace sluice::analyze {
 namespace {
 
-constexpr TimeNs kMs = 1'000'000;
+constexpr TimeNs kMillisecond = 1'000'000;
 
 RunAnalysis sound() {
   RunAnalysis analysis;
-  analysis.dur = 100 * kMs;
+  analysis.dur = 100 * kMillisecond;
   analysis.answers.push_back({"lost records", Outcome::nothing_found, "38 383 operations"});
   return analysis;
 }
@@ -46,7 +46,8 @@ TEST_CASE("lost records are a doubt, and so is that nobody can know of them") {
 TEST_CASE("late operations are a doubt with the share that was late") {
   RunAnalysis analysis = sound();
   analysis.lateness.is_emulated = true;
-  analysis.lateness.all = {.operations = 1000, .late = 700, .modelled_ns = kMs, .late_ns = kMs};
+  analysis.lateness.all = {
+      .operations = 1000, .late = 700, .modelled_ns = kMillisecond, .late_ns = kMillisecond};
   REQUIRE(labels_of(analysis) == std::vector<std::string>{"LATE"});
   CHECK(doubts_of(analysis).front().mark == "70 % of operations LATE");
 }
@@ -54,9 +55,9 @@ TEST_CASE("late operations are a doubt with the share that was late") {
 TEST_CASE("clocks are a doubt from a hundredth of a step on, and all marks stand in one line") {
   RunAnalysis analysis = sound();
   analysis.ranks.emplace();
-  analysis.ranks->bound_ns = kMs - 1;
+  analysis.ranks->bound_ns = kMillisecond - 1;
   CHECK(doubts_of(analysis).empty());
-  analysis.ranks->bound_ns = 3 * kMs;
+  analysis.ranks->bound_ns = 3 * kMillisecond;
   analysis.answers.front().outcome = Outcome::could_not_look;
   CHECK(labels_of(analysis) == std::vector<std::string>{"LOST", "CLOCKS"});
   CHECK(doubt_marks(doubts_of(analysis)) == "losses NOT KNOWN \u00b7 clocks known within 3.00 ms");
