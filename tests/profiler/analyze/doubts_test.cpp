@@ -60,9 +60,9 @@ TEST_CASE("clocks are a doubt from a hundredth of a step on, and all marks stand
   analysis.ranks->bound_ns = 3 * kMillisecond;
   analysis.answers.front().outcome = Outcome::could_not_look;
   CHECK(labels_of(analysis) == std::vector<std::string>{"LOST", "CLOCKS"});
-  CHECK(doubt_marks(doubts_of(analysis)) == "losses NOT KNOWN \u00b7 clocks known within 3.00 ms");
+  CHECK(doubt_marks(doubts_of(analysis)) == "losses NOT KNOWN \u00b7 clocks known within 3 ms");
   CHECK(doubts_of(analysis).back().sentence ==
-        "The ranks' clocks are known within 3.00 ms, 3 % of a step: which rank waits for another "
+        "The ranks' clocks are known within 3 ms, 3 % of a step: which rank waits for another "
         "is not better known than that.");
 }
 
