@@ -75,7 +75,7 @@ def a_computer_too_slow_for_what_it_emulates_is_said_where_its_times_are(place):
     require(text.index("LATE: ") < text.index("Why a step takes"), f"below the verdict: {text}")
     doubt, = said["doubts"]
     require_words(doubt["mark"], ["% of operations LATE"], "the mark")
-    page = place / "page.html"
+    page = place / "late.html"
     sluice("report", run, "-o", page, "--no-predict").done()
     require_words(page.read_text(encoding="utf-8"), [doubt["mark"], doubt["sentence"]], "the page")
     fit = sluice("tune", run, "--hold", "subgroup_elements", "--json").json()["fit"]
