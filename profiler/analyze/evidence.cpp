@@ -28,10 +28,17 @@ std::string why_no_operations(const RunInfo& info) {
                      level.empty() ? "" : fmt::format(" (record={})", level));
 }
 
+// A step's flows come in the stretches that the file is written in, which reach beyond its spans.
+std::size_t flows_into(const std::vector<Span>& spans, const std::vector<rundb::FlowRow>& flows) {
+  return static_cast<std::size_t>(std::ranges::count_if(flows, [&spans](const auto& flow) {
+    return std::ranges::binary_search(spans, flow.to_span, {}, &Span::id);
+  }));
+}
+
 }  // namespace
 
 void add_evidence(const StepData& step, Evidence& evidence) {
-  evidence.flows += step.flows.size();
+  evidence.flows += flows_into(step.spans, step.flows);
   for (const Span& span : step.spans) {
     if (span.track->is_beside_schedule() || span.track->is_waiting()) continue;
     evidence.operations += 1;

@@ -116,7 +116,7 @@ struct StepData {
   rundb::StepRow row;
   const RunInfo* info = nullptr;
   std::vector<Span> spans;
-  std::vector<rundb::FlowRow> flows;  // into those spans
+  std::vector<rundb::FlowRow> flows;  // into those spans, and some others
 };
 
 inline constexpr int kAllRanks = -1;

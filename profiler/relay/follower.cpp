@@ -130,7 +130,9 @@ class Following {
                         "where it is with --far-program",
                         why);
     }
-    if (turns_ == 0)
+    // A relay that refuses the run ends with 1 or 2; any other end of its stream is the line's.
+    const bool is_refused = !frames_.has_begun() || code == 1 || code == 2;
+    if (turns_ == 0 && is_refused)
       return make_error(ErrorCode::config, "{}, and no run has come from there", why);
     state_.line = LineState::cut;
     state_.why = why;

@@ -52,6 +52,8 @@ class FrameReader {
   // unsupported (the other end is of another version). After an error there is no next frame.
   Result<std::optional<Frame>> next();
 
+  // The other end is one that makes such streams.
+  bool has_begun() const { return has_header_; }
   std::uint64_t bytes_taken() const { return offset_; }
   // Where the stream has ended now: between two frames.
   bool is_between_frames() const { return has_header_ && waiting_.size() == at_; }

@@ -39,7 +39,7 @@ def rows_of(path):
 
 def shown(path, run):
     """All figures of `sluice show`, without the paths: a run's own stands in its settings, too."""
-    text = sluice("show", path, "--json").done().out
+    text = sluice("show", path, "--json", "--no-predict").done().out
     return json.loads(text.replace(str(path), "PATH").replace(str(run), "PATH"))
 
 
