@@ -1,5 +1,7 @@
 #include "gui/views/session.h"
 
+#include <imgui.h>
+
 #include "gui/data/run_notes.h"
 
 namespace sluice::gui {
@@ -12,7 +14,7 @@ void Session::pick_up() {
   if (notes != nullptr) notes->pick_up();
   pieces.pick_up();
   control.pick_up(pieces.run.get(), pieces.statistics);
-  timeline.pick_up();
+  timeline.pick_up(ImGui::GetTime());
 }
 
 void Session::close() {

@@ -1,7 +1,5 @@
 #include "gui/views/timeline_state.h"
 
-#include <imgui.h>
-
 #include <algorithm>
 
 #include "gui/data/span_lookup.h"
@@ -10,9 +8,9 @@
 
 namespace sluice::gui {
 
-void TimelineState::pick_up() {
+void TimelineState::pick_up(double now_seconds) {
   motion_ = Motion::none;
-  if (!view.follows()) history.note({view.range(), chosen_span_}, ImGui::GetTime());
+  if (!view.follows()) history.note({view.range(), chosen_span_}, now_seconds);
   const RunSnapshot* run = pieces_->run.get();
   if (!pieces_->has_facts() || run->end_ts <= run->begin_ts) return;
   view.pick_up();
@@ -109,10 +107,11 @@ void TimelineState::dismiss() {
     choose(0);
   } else if (marked_cause_) {
     marked_cause_.reset();
-  } else if (explained_) {
-    explained_.reset();
   } else if (measure.range()) {
     measure.forget();
+    explained_.reset();
+  } else if (explained_) {
+    explained_.reset();
   } else {
     measure.end();
   }

@@ -36,8 +36,8 @@ class TimelineState {
   TimelineRows rows;
   ViewHistory history;
 
-  // Once a frame, after the pieces.
-  void pick_up();
+  // Once a frame, after the pieces; seconds of the window's clock.
+  void pick_up(double now_seconds = 0);
   // Nothing of the run before stays.
   void close() { *this = TimelineState(*pieces_); }
 

@@ -34,7 +34,7 @@ TEST_CASE("what if, tune and a new run beside a run that is over") {
   if (!can_run()) return;
   AppOptions options = options_for(trained_run());
   options.sluice = noting_script();
-  const std::string problem = drive(options, [](const Drive& d) {
+  const std::string problem = drive(options, [&](const Drive& d) {
     IM_CHECK(d.settles());
     RunControl& control = d.session().control;
     d.session().foreground.bring("Knobs");
@@ -74,6 +74,7 @@ TEST_CASE("what if, tune and a new run beside a run that is over") {
     // It is opened as soon as it is begun.
     IM_CHECK(d.comes_true(
         [&] { return d.session().pieces.feed->path() == test_path("done-2") + "/run.db"; }));
+    IM_CHECK(d.comes_true([&] { return !text_of(options.sluice + ".trained").empty(); }));
   });
   CHECK(problem == "");
   CHECK(text_of(options.sluice + ".trained") ==

@@ -42,7 +42,7 @@ TEST_CASE("places that are only passed are not kept, and small moves are the sam
   look(history, kRun, 0);
   for (int i = 1; i <= 20; ++i)
     history.note({{i * 100, i * 100 + 50}, 0}, 1 + i * 0.01);  // zooming and panning
-  look(history, kStep, 2);
+  look(history, kStep, 1.21);
   look(history, {{4'050, 5'050}, 0}, 3);  // a little further along
   CHECK(history.go(-1) == kRun);
   CHECK(history.go(1) == Place{{4'050, 5'050}, 0});
