@@ -164,7 +164,7 @@ TRY = """
 'use strict';
 {
 const places = ['a', 'b'].map((which) => document.getElementById(`timeline-place-${which}`));
-const canvases = places.map((place) => place.querySelector('canvas'));
+const canvases = places.map((place) => place.querySelector('canvas:not(.ruler)'));
 const result = {};
 const note = (name) => {
   result[name] = places.map((place, i) => [place.dataset.window, place.dataset.step,

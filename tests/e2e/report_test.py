@@ -287,7 +287,7 @@ TRY = """
 'use strict';
 {  // the page's script has names of its own
 const place = document.getElementById('timeline-place');
-const canvas = place.querySelector('canvas');
+const canvas = place.querySelector('canvas:not(.ruler)');
 const result = {};
 const pixels = () => canvas.toDataURL().length + ':' + canvas.toDataURL().slice(-4000);
 const note = (name) => { result[name] = [place.dataset.window, place.dataset.step, pixels()]; };
@@ -318,6 +318,9 @@ for (let x = 0.2; x < 1 && !tip; x += 0.01) {
   }
 }
 result.tip = tip;
+// With the rows scrolled half out of sight the ruler stands at the window's edge.
+scrollTo(0, scrollY + box().top + box().height / 2);
+result.ruler = [place.querySelector('canvas.ruler').getBoundingClientRect().top, box().top];
 const before = document.documentElement.dataset.theme;
 document.getElementById('theme').click();
 result.theme = before !== document.documentElement.dataset.theme;
@@ -348,6 +351,8 @@ def in_a_browser_the_timeline_zooms_moves_and_changes_its_step(place):
         require(result[one][2] != result[other][2], f"the picture is the same: {one}, {other}")
     require_words(result["tip"], ["time", "waited"], "the tip")
     require(result["theme"], "the theme did not change")
+    ruler, rows = result["ruler"]
+    require(rows < -20 and abs(ruler) < 1, f"the ruler is at {ruler}, the rows at {rows}")
 
 
 @test
