@@ -192,11 +192,12 @@ RecorderWords recorder_words(const RunPieces& pieces) {
                                                         : "recording: losses NOT KNOWN";
     words.all = words.amiss;
   }
-  const std::string late =
-      pieces.verdict == nullptr ? "" : pieces.verdict->analysis.lateness.short_words();
-  if (!late.empty()) {
-    words.all += " \u00b7 " + late;
-    words.amiss += (words.amiss.empty() ? "" : " \u00b7 ") + late;
+  if (pieces.verdict != nullptr) {
+    for (const analyze::Doubt& doubt : pieces.verdict->doubts) {
+      if (doubt.label == analyze::kLostLabel) continue;  // said above, with how many
+      words.all += " \u00b7 " + doubt.mark;
+      words.amiss += (words.amiss.empty() ? "" : " \u00b7 ") + doubt.mark;
+    }
   }
   if (pieces.run->recorder_share >= 0)
     words.all +=

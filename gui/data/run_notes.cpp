@@ -1,19 +1,21 @@
 #include "gui/data/run_notes.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <system_error>
+
+#include "base/safe_file.h"
+#include "profiler/report/output.h"
 
 namespace sluice::gui {
 namespace {
 
 using nlohmann::json;
-namespace fs = std::filesystem;
 
 constexpr int kVersion = 1;
 constexpr std::size_t kFileBytesMax = kNotesMax * (kNoteBytesMax + 200);
@@ -24,17 +26,26 @@ Error damaged(const std::string& why) {
 
 // The whole file; "" where there is none.
 Result<std::string> text_of_file(const std::string& path) {
-  std::error_code error;
-  const std::uintmax_t size = fs::file_size(path, error);
-  if (error == std::errc::no_such_file_or_directory) return std::string();
-  if (error) return damaged(path + ": " + error.message());
+  bool is_missing = false;
+  const Result<int> file =
+      open_regular_file(path, O_RDONLY, FileTrust::given, [&](int error_number) {
+        is_missing = error_number == ENOENT;
+        return damaged(fmt::format("{}: {}", path, std::strerror(error_number)));
+      });
+  if (!file.ok()) return is_missing ? Result<std::string>(std::string()) : file.error();
+  std::string text(kFileBytesMax + 1, '\0');
+  std::size_t size = 0;
+  ssize_t count = 1;
+  while (count > 0 && size < text.size()) {
+    count = ::read(*file, text.data() + size, text.size() - size);
+    if (count > 0) size += static_cast<std::size_t>(count);
+  }
+  ::close(*file);
+  if (count < 0) return damaged(path + ": it cannot be read");
   if (size > kFileBytesMax)
-    return damaged(fmt::format("{} has {} bytes, {} at most are notes", path, size, kFileBytesMax));
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return damaged(path + ": it cannot be read");
-  return text.str();
+    return damaged(fmt::format("{} has more than {} bytes", path, kFileBytesMax));
+  text.resize(size);
+  return text;
 }
 
 // Whole or not at all; and not over what somebody else has written.
@@ -44,17 +55,10 @@ std::string replace_file(const std::string& path, const std::string& before,
   if (!now.ok()) return now.error().message();
   if (*now != before)
     return "the notes are not kept: another window has changed them; open the run again";
-  const std::string beside = path + ".new";
-  std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file) fs::rename(beside, path, error);
-  if (file && !error) return {};
-  std::error_code ignored;
-  fs::remove(beside, ignored);
-  return fmt::format("the notes are not kept: {} cannot be written{}", path,
-                     error ? ": " + error.message() : "");
+  Result<report::OutputFile> file = report::OutputFile::create(path, report::IfExists::replace);
+  Status written = file.ok() ? file->write(text) : Status(file.error());
+  if (written.ok()) written = file->close();
+  return written.ok() ? "" : "the notes are not kept: " + written.error().message();
 }
 
 }  // namespace

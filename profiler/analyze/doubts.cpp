@@ -12,7 +12,8 @@ void doubt_losses(const RunAnalysis& analysis, std::vector<Doubt>& doubts) {
   if (analysis.answers.empty()) return;  // nobody has looked yet
   const Answer& losses = analysis.answers.front();
   if (losses.outcome == Outcome::nothing_found) return;
-  doubts.push_back({"LOST", losses.outcome == Outcome::answer ? "records LOST" : "losses NOT KNOWN",
+  doubts.push_back({kLostLabel,
+                    losses.outcome == Outcome::answer ? "records LOST" : "losses NOT KNOWN",
                     losses_sentence(losses)});
 }
 

@@ -19,6 +19,7 @@ struct Doubt {
   std::string sentence;
 };
 
+inline constexpr const char* kLostLabel = "LOST";
 // From this share of a step on, clocks of ranks are not known well enough to say who waits for
 // whom.
 inline constexpr double kClockShare = 0.01;

@@ -63,7 +63,7 @@ std::string Lateness::words() const {
 std::string Lateness::short_words() const {
   if (!is_late()) return "";
   return fmt::format("{:.0f} % of operations LATE",
-                     std::max(all.late_share(), worst.late_share()) * 100);
+                     (all.is_late() ? all : worst).late_share() * 100);
 }
 
 Answer lateness_answer(const Lateness& lateness) {

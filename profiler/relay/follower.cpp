@@ -130,9 +130,8 @@ class Following {
                         "where it is with --far-program",
                         why);
     }
-    // A relay that refuses the run ends with 1 or 2; any other end of its stream is the line's.
-    const bool is_refused = !frames_.has_begun() || code == 1 || code == 2;
-    if (turns_ == 0 && is_refused)
+    // A relay that refuses a run says so in its stream: what ends before is the line.
+    if (turns_ == 0 && !frames_.has_begun())
       return make_error(ErrorCode::config, "{}, and no run has come from there", why);
     state_.line = LineState::cut;
     state_.why = why;

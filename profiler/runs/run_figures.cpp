@@ -170,9 +170,7 @@ class FigureReader {
   }
 
   bool is_before_its_last_step() const {
-    if (info_.is_of_session() || info_.is_of_another_program()) return false;
-    const double planned = info_.number_in_force("steps", 0);
-    return planned > (steps_.empty() ? 0 : static_cast<double>(steps_.back().id) + 1);
+    return info_.planned_step_count() > (steps_.empty() ? 0 : steps_.back().id + 1);
   }
 
   // A copy of a killed run may lie without the file of its writer; verdicts come as a run ends.
