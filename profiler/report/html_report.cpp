@@ -14,7 +14,8 @@ namespace sluice::report {
 Result<std::string> html_report(rundb::Reader& reader, const Predict& predict) {
   ASSIGN_OR_RETURN(const detail::PageData data, detail::page_data(reader, predict));
   const detail::PageParts parts = {
-      .frame = kPageHtml,
+      .kind = "Sluice report",
+      .body = kPageHtml,
       .style = kPageCss,
       .words = {{"{{why}}", fmt::format("{} {}", words::kWhy, words::kAsLong)},
                 {"{{turn_next}}", words::kTurnNext},
@@ -32,7 +33,8 @@ Result<std::string> comparison_report(const std::string& database_a,
                                       const std::string& database_b) {
   ASSIGN_OR_RETURN(const detail::PageData data, detail::comparison_data(database_a, database_b));
   return detail::page_of(
-      {.frame = kComparisonHtml,
+      {.kind = "Sluice comparison",
+       .body = kComparisonHtml,
        .style = kComparisonCss,
        .words = {{"{{causes}}", fmt::format("{} {}", words::kWhy, words::kAsLong)},
                  {"{{run_info}}", words::kRunInfo}},

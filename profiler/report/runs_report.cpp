@@ -97,8 +97,9 @@ Result<std::string> runs_report(std::span<const RunFigures> runs) {
                {"overlaid_max", runs::kOverlaidMax}, {"curves_max", kCurvesMax},
                {"changes", Json::array()},           {"colours", detail::colours_json({})},
                {"run_colours", run_colours_json()}};
-  return detail::page_of({.frame = kRunsHtml, .style = kRunsCss, .words = {}, .script = kRunsJs},
-                         fmt::format("{} runs", runs.size()), data);
+  return detail::page_of(
+      {.kind = "Sluice", .body = kRunsHtml, .style = kRunsCss, .words = {}, .script = kRunsJs},
+      fmt::format("{} runs", runs.size()), data);
 }
 
 }  // namespace sluice::report

@@ -1,9 +1,12 @@
 #include "profiler/report/detail/page_frame.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/check.h"
 #include "base/escaped_text.h"
+#include "profiler/report/page_text.h"
 
 namespace sluice::report::detail {
 namespace {
@@ -79,10 +82,13 @@ class Frame {
 
 std::string page_of(const PageParts& parts, std::string_view title,
                     const nlohmann::ordered_json& data) {
-  Frame frame(parts.frame);
-  frame.fill("{{title}}", html_text(escaped_for_terminal(title)));
+  Frame body(parts.body);
+  for (const auto& [place, text] : parts.words) body.fill(place, html_text(text));
+  Frame frame(kFrameHtml);
+  frame.fill("{{title}}",
+             fmt::format("{} - {}", html_text(escaped_for_terminal(title)), parts.kind));
   frame.fill("{{style}}", parts.style);
-  for (const auto& [place, text] : parts.words) frame.fill(place, html_text(text));
+  frame.fill("{{body}}", std::move(body).page());
   frame.fill("{{data}}", script_json(data));
   frame.fill("{{script}}", parts.script);
   return std::move(frame).page();

@@ -11,10 +11,11 @@
 
 namespace sluice::report::detail {
 
-// {{title}}, {{style}}, the places of `words`, {{data}} and {{script}} stand in the frame in this
+// The frame (html/frame.html) is one for all pages; the places of `words` stand in the body in this
 // order.
 struct PageParts {
-  std::string_view frame;
+  std::string_view kind;  // behind the title: "Sluice report"
+  std::string_view body;
   std::string_view style;
   std::vector<std::pair<std::string_view, std::string>> words;  // a place, and what it says
   std::string_view script;
