@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,15 @@ Result<Ends> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0)
     return make_error(ErrorCode::io, "cannot make a pipe: {}", std::strerror(errno));
+  return Ends{ends[0], ends[1]};
+}
+
+// To the process: a socket, since a pipe whose reader has gone ends the writer by SIGPIPE, which is
+// the program's own to settle.
+Result<Ends> make_socket() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return make_error(ErrorCode::io, "cannot make a pair of sockets: {}", std::strerror(errno));
   return Ends{ends[0], ends[1]};
 }
 
@@ -67,7 +77,7 @@ int wait_for(pid_t process) {
 
 Result<LineProcess> LineProcess::start(const std::vector<std::string>& command,
                                        ErrorOutput errors) {
-  ASSIGN_OR_RETURN(const Ends in, make_pipe());
+  ASSIGN_OR_RETURN(const Ends in, make_socket());
   Result<Ends> out = make_pipe();
   Result<Ends> said = Ends{};
   if (out.ok() && errors == ErrorOutput::kept) said = make_pipe();
@@ -104,7 +114,7 @@ LineProcess::~LineProcess() { (void)finish(); }
 
 bool LineProcess::send(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(to_, bytes.data(), bytes.size());
+    const ssize_t count = ::send(to_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count < 0 && errno != EINTR) return false;
     if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
   }

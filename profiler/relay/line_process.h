@@ -1,6 +1,6 @@
 #pragma once
 // The program at this end of the line (ssh, or any other whose output is a followed run), with a
-// pipe to it and one from it. It is in the terminal's foreground group, so that ssh can ask for a
+// socket to it and a pipe from it. It is in the terminal's foreground group, so that ssh can ask for a
 // password, and ends with this process.
 //
 // Thread contract: one thread at a time.
@@ -36,7 +36,7 @@ class LineProcess {
   // What it says within the time, behind `into`.
   Heard hear(std::chrono::milliseconds within, std::string& into);
 
-  // Closes the pipes and waits for its end, which is asked for after a moment. The exit code, or
+  // Closes both and waits for its end, which is asked for after a moment. The exit code, or
   // 128 and the signal.
   int finish();
   // The last line of what was kept of its stderr.

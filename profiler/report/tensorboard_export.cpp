@@ -83,7 +83,8 @@ class TensorboardExport {
     ASSIGN_OR_RETURN(const rundb::Reader::Snapshot snapshot, reader_.snapshot());
     RETURN_IF_ERROR(read());
     const double begin_s = static_cast<double>(clock_.realtime_of(begin_ts_)) / kNsPerSecond;
-    // TensorBoard looks for "tfevents" in a name, and reads files in the order of their names.
+    // TensorBoard looks for "tfevents" in a name, and reads files in the order of their names. The
+    // name is the run's, whatever part is written: two files of one run were read as one curve.
     counts_.file =
         fmt::format("{}/events.out.tfevents.{:010.0f}.sluice", folder, std::floor(begin_s));
     ASSIGN_OR_RETURN(OutputFile file, OutputFile::create(counts_.file, if_exists));
@@ -100,12 +101,12 @@ class TensorboardExport {
     ASSIGN_OR_RETURN(clock_, analyze::WallClock::of_run(reader_));
     ASSIGN_OR_RETURN(begin_ts_, reader_.stretch_begin());
     ASSIGN_OR_RETURN(steps_, reader_.steps());
+    if (!steps_.empty()) begin_ts_ = steps_.front().ts;
     std::erase_if(steps_, [&](const rundb::StepRow& step) { return !part_.has_step(step.id); });
     ASSIGN_OR_RETURN(const std::vector<rundb::ValidationRow> validations, reader_.validations());
     for (const rundb::ValidationRow& row : validations) validations_[row.step_id].push_back(row);
     ASSIGN_OR_RETURN(bytes_, link_bytes_of(reader_, part_));
     ASSIGN_OR_RETURN(shares_, shares_of(reader_, info, part_));
-    if (!steps_.empty()) begin_ts_ = steps_.front().ts;
     for (const auto& [step, shares] : shares_) {
       for (std::size_t c = 0; c < shares.size(); ++c) has_cause_[c] |= shares[c] > 0;
     }

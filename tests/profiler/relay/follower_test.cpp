@@ -134,6 +134,17 @@ TEST_CASE("what cannot be followed ends at once, with the reason") {
   CHECK_THAT(status.error().message(), Contains("no such program"));
 }
 
+TEST_CASE("a program that has ended takes nothing, and ends nobody else") {
+  LineProcess line =
+      rundb::require_ok(LineProcess::start({"/bin/sh", "-c", "exit 3"}, ErrorOutput::kept));
+  std::string said;
+  while (line.hear(std::chrono::milliseconds(100), said) != LineProcess::Heard::end) {
+  }
+  CHECK_FALSE(line.send("a cursor"));
+  CHECK(line.finish() == 3);
+  CHECK(said.empty());
+}
+
 TEST_CASE("a copy of another recording is kept, unless it may be replaced") {
   const TempFolder folder;
   rundb::require_ok(made_run(folder.file("one.db"), 3)->close());
