@@ -27,6 +27,7 @@ inline constexpr const char* kPhases = "Where the time went";  // not "How steps
 inline constexpr const char* kStatistics = "Statistics";
 inline constexpr const char* kLinks = "Links";
 inline constexpr const char* kDevices = "Devices";
+inline constexpr const char* kRuns = "Runs";  // all runs of a folder
 inline constexpr const char* kKnobs = "Knobs";
 inline constexpr const char* kCompare = "Compare";
 // The gaps of the recording, the machine, the settings. A loss is the model's.

@@ -115,7 +115,7 @@ void Docks::lay_out(ImGuiID dock, const std::vector<std::unique_ptr<View>>& view
   place("Details", details);
   place("Steps", steps);
   place(words::kPhases, phases);
-  for (const char* name : {"Statistics", "Links", "Compare", "SQL", words::kRunInfo})
+  for (const char* name : {"Statistics", "Links", "Compare", words::kRuns, "SQL", words::kRunInfo})
     place(name, bottom);
   ImGui::DockBuilderFinish(dock);
   // In front of the tabs beside it; what was asked for before stays the last.

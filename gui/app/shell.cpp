@@ -88,6 +88,7 @@ void Shell::draw(const FrameCost& cost) {
   }
   begin_new_run();
   if (const std::string path = parts_->open_box.draw(); !path.empty()) open_run(path);
+  if (const std::string path = session_->opened.take(); !path.empty()) open_run(path);
   parts_->palette.draw(commands_);
   draw_shortcut_sheet(commands_, &parts_->shows_shortcuts);
   had_popup_ = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);

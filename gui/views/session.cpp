@@ -23,6 +23,7 @@ void Session::close() {
   control = RunControl();
   sql = SqlRequest();
   notes.reset();
+  opened = RunRequest();
   foreground = Foreground();
 }
 

@@ -6,6 +6,7 @@
 #include "gui/views/links_view.h"
 #include "gui/views/overview_view.h"
 #include "gui/views/phases_view.h"
+#include "gui/views/runs_view.h"
 #include "gui/views/session.h"
 #include "gui/views/sql_view.h"
 #include "gui/views/statistics_view.h"
@@ -30,6 +31,7 @@ std::vector<std::unique_ptr<View>> all_views(Session& session) {
   views.push_back(std::make_unique<LinksView>(pieces));
   views.push_back(
       std::make_unique<CompareView>(pieces, session.timeline, session.recent, session.wake));
+  views.push_back(std::make_unique<RunsView>(session.recent, session.opened, session.wake));
   views.push_back(
       std::make_unique<SqlView>(pieces, session.timeline, session.sql, session.foreground));
   views.push_back(
