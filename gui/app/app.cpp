@@ -81,6 +81,7 @@ class App {
     if (!options.theme.empty())
       settings.theme = options.theme == "light" ? Theme::light : Theme::dark;
     apply();
+    shell_.choose_far(options.far);
     if (!options.databases.empty()) shell_.open_runs(options.databases);
     if (!options.view.empty()) shell_.session().foreground.bring(options.view);
   }

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "gui/app/window.h"
 #include "gui/data/advisor.h"
+#include "gui/data/followed_run.h"
 
 namespace sluice::gui {
 
@@ -26,6 +27,7 @@ struct AppOptions {
   std::string sluice;           // the program that trains; empty: beside this one, else in PATH
   Answers answers = advice_on;  // what a change should gain
   std::string settings_path;    // empty: settings_path(); "-": nothing is kept
+  FarChoice far = {};           // how runs on servers are followed
   bool gives_way = true;        // to a live run that is open (gui/app/spare_time.h)
 };
 

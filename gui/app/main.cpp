@@ -15,6 +15,7 @@ constexpr const char* kFooter = R"(Examples:
   sluice-gui                                   live runs, runs opened before
   sluice-gui out/tiny/run.db                   a run, live or finished
   sluice-gui out/four-ranks                    all ranks of a run as one, by rank 0's clock
+  sluice-gui ssh://trainer/home/ann/out/run.db  a run on a server, by your own ssh
   sluice-gui run.db --screenshot run.png --size 1920x1080 --theme light
 
 Closing or ending it does nothing to a run; knobs of a live one are turned in it. Beside a live run
@@ -46,7 +47,11 @@ int run(int argc, char** argv) {
   app.add_option(
       "databases", options.databases,
       "a run database, or the run's folder; of a run of several ranks its folder, or the "
-      "database of each. The run may be live");
+      "database of each. The run may be live. On a server: ssh://[user@]host[:port]/path/run.db");
+  app.add_option("-o,--output", options.far.copy,
+                 "of a run on a server: keep its copy there, and go on with one that is there");
+  app.add_option("--far-program", options.far.program,
+                 "of a run on a server: sluice at the other end (default: the one in its PATH)");
   app.add_option("--theme", options.theme, "dark or light; otherwise as last time")
       ->check(CLI::IsMember({"dark", "light"}));
   app.add_option("--scale", options.scale, "of text and everything; otherwise the display's")

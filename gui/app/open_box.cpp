@@ -72,6 +72,10 @@ void OpenBox::draw_completions() {
     draw_note(" ");
     return;
   }
+  if (seen->is_far) {
+    draw_note("Open follows this run by ssh: ssh://[user@]host[:port]/path/run.db");
+    return;
+  }
   std::string text;
   for (std::size_t c = 0; c < std::min(seen->completions.size(), kCompletionsShown); ++c)
     text += (c == 0 ? "" : "   ") + end_of(seen->completions[c]);

@@ -21,8 +21,10 @@ void draw_paths(const std::vector<std::string>& paths) {
 }
 
 OpeningChoice draw_progress(const Opening& opening) {
-  draw_title("Opening", "all ranks of a run, by rank 0's clock");
+  draw_title("Opening", opening.is_far() ? "a run on a server, by ssh"
+                                         : "all ranks of a run, by rank 0's clock");
   draw_paths(opening.paths());
+  if (opening.is_far()) return ImGui::Button("Cancel") ? OpeningChoice::close : OpeningChoice::none;
   const double share = opening.share();
   draw_meter(share, look().colours.accent, {ImGui::GetContentRegionAvail().x - px(60), px(10)});
   ImGui::SameLine();

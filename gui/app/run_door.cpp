@@ -20,24 +20,30 @@ RunDoor::~RunDoor() = default;
 
 void RunDoor::open(std::vector<std::string> paths) {
   session_.wake = Window::wake;
-  for (std::string& path : paths) path = absolute_path(path);
+  for (std::string& path : paths) {
+    if (!relay::is_far_run(path)) path = absolute_path(path);
+  }
+  const bool is_far = relay::is_far_run(paths.front());
   // A path that is named as databases are is one, as far as can be said without the disk.
-  if (paths.size() == 1 && paths.front().ends_with(".db")) {
-    open_database({.database = paths.front(), .ranks = {}, .problem = {}});
+  if (paths.size() == 1 && !is_far && paths.front().ends_with(".db")) {
+    open_database({.database = paths.front()});
   } else {
-    opening_ = std::make_unique<Opening>(std::move(paths), nullptr, Window::wake);
+    opening_ = std::make_unique<Opening>(std::move(paths), nullptr, far_, Window::wake);
   }
 }
 
 void RunDoor::open_database(const Opened& opened) {
   session_.pieces.ranks = opened.ranks;
+  session_.pieces.far = opened.far;
   session_.pieces.feed =
       std::make_unique<RunFeed>(opened.database, FeedOptions{.wake = Window::wake});
   const std::string& own = session_.pieces.own_database();
   session_.control.link = std::make_unique<ControlLink>(control::socket_path_of(own),
                                                         ControlOptions{.wake = Window::wake});
   session_.control.consultation.open(std::make_unique<Advisor>(own, Window::wake, answers_));
-  // Several databases that are no folder's have no one name that opens them again.
+  // Several databases that are no folder's have no one name that opens them again, and the list of
+  // runs looks for names on this machine's disk.
+  if (opened.far != nullptr) return;
   if (opened.ranks == nullptr || !opened.ranks->folder.empty())
     settings_.note_opened(session_.pieces.place());
   session_.recent = settings_.recent;
@@ -48,7 +54,7 @@ void RunDoor::open_database(const Opened& opened) {
 void RunDoor::read_ranks_again() {
   const std::shared_ptr<const MergedRanks>& ranks = session_.pieces.ranks;
   if (ranks == nullptr || opening_ != nullptr) return;
-  opening_ = std::make_unique<Opening>(ranks->databases, ranks->file, Window::wake);
+  opening_ = std::make_unique<Opening>(ranks->databases, ranks->file, far_, Window::wake);
 }
 
 void RunDoor::take_opened() {
@@ -72,18 +78,20 @@ void RunDoor::close() {
   std::unique_ptr<RunFeed> feed = std::move(session_.pieces.feed);
   std::unique_ptr<Advisor> advisor = session_.control.consultation.release();
   std::shared_ptr<const MergedRanks> ranks = std::move(session_.pieces.ranks);
+  std::shared_ptr<const FollowedRun> far = std::move(session_.pieces.far);
   session_.close();
   if (feed == nullptr) return;
   std::erase_if(closing_, [](const std::future<void>& done) {
     return done.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   });
-  closing_.push_back(std::async(
-      std::launch::async,
-      [gone = std::move(feed), last = std::move(advisor), merged = std::move(ranks)]() mutable {
-        last.reset();
-        gone.reset();
-        merged.reset();  // which removes their file
-      }));
+  closing_.push_back(std::async(std::launch::async,
+                                [gone = std::move(feed), last = std::move(advisor),
+                                 merged = std::move(ranks), copied = std::move(far)]() mutable {
+                                  last.reset();
+                                  gone.reset();
+                                  merged.reset();  // which removes their file
+                                  copied.reset();  // the same, of a copy
+                                }));
 }
 
 void RunDoor::note_spans() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gui/data/advisor.h"
+#include "gui/data/followed_run.h"
 
 namespace sluice::gui {
 
@@ -28,7 +29,10 @@ class RunDoor {
   RunDoor(Session& session, Settings& settings, Answers answers);
   ~RunDoor();
 
-  // A database, the folder of a run, or the databases of all ranks of one; no run is open.
+  // How runs on servers are followed.
+  void choose_far(FarChoice far) { far_ = std::move(far); }
+  // A database, the folder of a run, a run on a server, or the databases of all ranks of one; no
+  // run is open.
   void open(std::vector<std::string> paths);
   // The picture of merged ranks is of the instant at which they were read: now.
   void read_ranks_again();
@@ -51,6 +55,7 @@ class RunDoor {
   Session& session_;
   Settings& settings_;
   const Answers answers_;
+  FarChoice far_;
   std::unique_ptr<Opening> opening_;
   std::optional<std::int64_t> spans_at_opening_;
   std::deque<std::future<void>> closing_;

@@ -32,6 +32,8 @@ Shell::Shell(Settings& settings, std::string program, Answers answers, bool give
 
 Shell::~Shell() = default;
 
+void Shell::choose_far(FarChoice far) { door_->choose_far(std::move(far)); }
+
 void Shell::open_runs(std::vector<std::string> paths) {
   close_run();
   parts_->start_page.open_nothing();
@@ -73,7 +75,9 @@ void Shell::draw(const FrameCost& cost) {
   door_->take_opened();
   session_->pick_up();
   door_->note_spans();
-  if (gives_way_ && session_->pieces.was_live()) parts_->spare_time.give_way();
+  // The run whose copy is here has its processors elsewhere.
+  const bool is_near = session_->pieces.far == nullptr;
+  if (gives_way_ && is_near && session_->pieces.was_live()) parts_->spare_time.give_way();
   if (session_->pieces.verdict != nullptr)
     session_->control.consultation.ask_for_suggestions(*session_->pieces.verdict, ImGui::GetTime());
   run_pressed(commands_);
@@ -88,7 +92,7 @@ void Shell::draw(const FrameCost& cost) {
   }
   begin_new_run();
   if (const std::string path = parts_->open_box.draw(); !path.empty()) open_run(path);
-  if (const std::string path = session_->opened.take(); !path.empty()) open_run(path);
+  if (!session_->wanted_run.empty()) open_run(std::exchange(session_->wanted_run, {}));
   parts_->palette.draw(commands_);
   draw_shortcut_sheet(commands_, &parts_->shows_shortcuts);
   had_popup_ = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);

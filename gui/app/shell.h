@@ -16,6 +16,7 @@ namespace sluice::gui {
 
 class RunDoor;
 enum class Theme;
+struct FarChoice;
 struct FrameCost;
 struct Settings;
 struct ShellParts;
@@ -28,8 +29,10 @@ class Shell {
   Shell(Settings& settings, std::string program, Answers answers, bool gives_way);
   ~Shell();
 
+  // How runs on servers are followed, from now on.
+  void choose_far(FarChoice far);
   void open_run(const std::string& path) { open_runs({path}); }
-  // A database, the folder of a run, or the databases of all ranks of one.
+  // A database, the folder of a run, ssh://host/path/run.db, or the databases of all ranks of one.
   void open_runs(std::vector<std::string> paths);
   void close_run();
   void draw(const FrameCost& cost);

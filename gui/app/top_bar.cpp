@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gui/data/followed_run.h"
 #include "gui/data/opening.h"
 #include "gui/data/run_path.h"
 #include "gui/data/verdict.h"
@@ -103,6 +104,17 @@ bool draw_ranks(const MergedRanks& ranks, const Opening* again) {
                         ranks.read_at.c_str(),
                         fmt::format("{}", fmt::join(ranks.databases, "\n")).c_str());
   return is_asked;
+}
+
+// Where it is recorded, and what is wrong with the line.
+void draw_far(const FollowedRun& run) {
+  ImGui::SameLine(0, px(8));
+  draw_coloured(look().colours.accent, "from " + run.host(), false);
+  ImGui::SetItemTooltip("a copy that follows %s", run.name().c_str());
+  const std::string words = run.words();
+  if (words.empty()) return;
+  ImGui::SameLine(0, px(8));
+  draw_coloured(look().colours.amber, words, false);
 }
 
 // The last step, its loss, the pace and the time left, as far as there is room.
@@ -211,6 +223,7 @@ bool draw_run_state(const RunPieces& pieces, const Opening* again, const Recorde
   ImGui::SameLine(0, px(18));
   draw_liveness(pieces, planned_count);
   const bool is_asked = pieces.ranks != nullptr && draw_ranks(*pieces.ranks, again);
+  if (pieces.far != nullptr) draw_far(*pieces.far);
   draw_mode(facts);
   const float amiss = words.amiss.empty() ? 0 : ImGui::CalcTextSize(words.amiss.c_str()).x + px(24);
   draw_progress(pieces, planned_count, ImGui::GetWindowWidth() - amiss);

@@ -6,6 +6,7 @@
 #include "gui/data/live_runs.h"
 #include "gui/data/run_list.h"
 #include "profiler/analyze/rank_records.h"
+#include "profiler/relay/far_run.h"
 
 namespace sluice::gui {
 namespace {
@@ -36,9 +37,12 @@ KnownRuns look_for_runs(const std::vector<std::string>& opened_before) {
 }
 
 TypedPath look_at_path(const std::string& path) {
+  if (relay::is_far_run(path)) return {.path = path, .is_far = true};
   std::error_code error;
-  return {path, std::filesystem::is_regular_file(path, error),
-          analyze::rank_databases_in(path).size(), completions_of(path)};
+  return {.path = path,
+          .is_file = std::filesystem::is_regular_file(path, error),
+          .rank_count = analyze::rank_databases_in(path).size(),
+          .completions = completions_of(path)};
 }
 
 }  // namespace sluice::gui

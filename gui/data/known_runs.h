@@ -19,10 +19,11 @@ KnownRuns look_for_runs(const std::vector<std::string>& opened_before);
 
 // The destination of a path that somebody types.
 struct TypedPath {
-  std::string path;
+  std::string path = {};
+  bool is_far = false;  // ssh://..., which nobody looks for before it is opened
   bool is_file = false;
-  std::size_t rank_count = 0;            // whose records lie in that folder
-  std::vector<std::string> completions;  // gui/data/run_list.h
+  std::size_t rank_count = 0;                 // whose records lie in that folder
+  std::vector<std::string> completions = {};  // gui/data/run_list.h
 };
 TypedPath look_at_path(const std::string& path);
 

@@ -1,7 +1,7 @@
 #pragma once
-// The run that somebody wants to open, found on the disk by a thread: a database, the folder of a
-// run, or the databases of several ranks. The latter are merged into a file of the window's own
-// (profiler/report/merged_file.h), by rank 0's clock.
+// The run that somebody wants to open, found by a thread: a database, the folder of a run, a run on
+// a server (gui/data/followed_run.h), or the databases of several ranks. The latter are merged into
+// a file of the window's own (profiler/report/merged_file.h), by rank 0's clock.
 //
 // Thread contract: one thread, the one that draws. Only the destructor waits, for the read under
 // way, which it stops.
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "gui/data/followed_run.h"
 #include "gui/data/published.h"
 #include "profiler/report/merged_file.h"
 
@@ -32,17 +33,18 @@ struct MergedRanks {
 };
 
 struct Opened {
-  std::string database;                      // what a RunFeed reads
-  std::shared_ptr<const MergedRanks> ranks;  // null: `database` is the run's own
-  std::string problem;                       // not empty: why there is nothing to open
+  std::string database = {};                      // what a RunFeed reads
+  std::shared_ptr<const MergedRanks> ranks = {};  // null: `database` is the run's own
+  std::shared_ptr<const FollowedRun> far = {};    // null: it is recorded here, or was
+  std::string problem = {};                       // not empty: why there is nothing to open
 };
 
 class Opening {
  public:
   // `into`: the file that is to be replaced, where the ranks are read again; null: a new one.
-  // `wake` is called by the thread whenever there is more to show.
+  // `wake` is called by the thread whenever there is more to show; a run on a server keeps it.
   Opening(std::vector<std::string> paths, std::shared_ptr<const report::MergedFile> into,
-          std::function<void()> wake);
+          FarChoice far, std::function<void()> wake);
   ~Opening();
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
@@ -50,14 +52,18 @@ class Opening {
   const std::vector<std::string>& paths() const { return paths_; }
   // The share of the ranks' operations that was read, 0 to 1.
   double share() const { return share_; }
+  // It is a run on a server.
+  bool is_far() const;
   // Null: not yet.
   std::shared_ptr<const Opened> result() const { return result_.latest(); }
 
  private:
   Opened open();
+  Opened open_far();
 
   const std::vector<std::string> paths_;
   const std::shared_ptr<const report::MergedFile> into_;
+  const FarChoice far_;
   const std::function<void()> wake_;
   std::atomic<double> share_ = 0;
   Published<Opened> result_;

@@ -79,19 +79,18 @@ void RunCurvesPanel::draw(const std::vector<ChosenRun>& chosen) {
 }
 
 void RunCurvesPanel::draw_tools() {
-  for (std::size_t i = 0; i < kFigureNames.size(); ++i) {
-    const auto figure = static_cast<Figure>(i);
-    if (i > 0) ImGui::SameLine();
-    if (ImGui::RadioButton(kFigureNames[i], choice_.figure == figure)) choice_.figure = figure;
-  }
-  if (ImGui::GetItemRectMax().x + px(250) < ImGui::GetWindowPos().x + ImGui::GetWindowWidth())
-    ImGui::SameLine();
-  ImGui::SetNextItemWidth(px(110));
-  ImGui::SliderFloat("smoothing", &choice_.smoothing, 0, 0.99F, "%.2f",
+  ImGui::SetNextItemWidth(px(126));
+  auto figure = static_cast<int>(choice_.figure);
+  if (ImGui::Combo("##figure", &figure, kFigureNames.data(), static_cast<int>(kFigureNames.size())))
+    choice_.figure = static_cast<Figure>(figure);
+  ImGui::SameLine();
+  ImGui::SetNextItemWidth(px(116));
+  ImGui::SliderFloat("##smoothing", &choice_.smoothing, 0, 0.99F, "smoothing %.2f",
                      ImGuiSliderFlags_AlwaysClamp);
   tip_above(kSmoothingTip);
   ImGui::SameLine();
-  ImGui::Checkbox("logarithmic", &choice_.is_logarithmic);
+  ImGui::Checkbox("log", &choice_.is_logarithmic);
+  ImGui::SetItemTooltip("a logarithmic axis of values");
 }
 
 // A click hides a run or shows it again.
@@ -99,14 +98,15 @@ void RunCurvesPanel::draw_names() {
   const float room = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     const ChosenRun& run = chosen_[i];
-    const float width = ImGui::CalcTextSize(run.name.c_str()).x + px(24);
+    const float width = ImGui::CalcTextSize(run.name.c_str()).x + px(28);  // with its dot
     if (i > 0 && ImGui::GetItemRectMax().x + px(14) + width < room) ImGui::SameLine(0, px(14));
     const bool is_hidden = choice_.hidden.contains(run.path);
     const ImU32 colour = themed(runs::kRunColours[run.place]);
     draw_dot(is_hidden ? look().colours.line : colour);
     ImGui::SameLine(0, px(6));
     const std::string id = fmt::format("##name {}", i);
-    if (draw_link(id.c_str(), run.name, is_hidden ? look().colours.dim : look().colours.text)) {
+    if (draw_link(id.c_str(), run.name, is_hidden ? look().colours.dim : look().colours.text,
+                  LinkWidth::text)) {
       if (choice_.hidden.erase(run.path) == 0) choice_.hidden.insert(run.path);
     }
   }

@@ -1,5 +1,6 @@
 #include "gui/views/run_pieces.h"
 
+#include "gui/data/followed_run.h"
 #include "gui/data/like_run.h"
 #include "gui/data/opening.h"
 #include "gui/data/verdict.h"
@@ -27,6 +28,7 @@ const std::string& RunPieces::own_database() const {
 }
 
 const std::string& RunPieces::place() const {
+  if (far != nullptr) return far->place();
   return ranks == nullptr ? feed->path() : ranks->place();
 }
 

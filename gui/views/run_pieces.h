@@ -18,11 +18,13 @@ struct StepExplanation;
 
 namespace sluice::gui {
 
+class FollowedRun;
 struct LikeRun;
 struct MergedRanks;
 
 struct RunPieces {
   std::shared_ptr<const MergedRanks> ranks;  // that were merged for this window; null: none were
+  std::shared_ptr<const FollowedRun> far;    // whose copy is read; null: none is
   std::unique_ptr<RunFeed> feed;             // null: no run is open; its file goes after it
 
   // Each null until there is something.

@@ -14,7 +14,9 @@
 namespace sluice::gui {
 namespace {
 
-constexpr float kSideBySide = 900;  // of a wider view table and curves lie side by side
+// Table and curves lie side by side in a view that is wider or lower.
+constexpr float kWide = 900;
+constexpr float kLow = 340;
 constexpr int kTickColumn = 0;
 
 float width_of(const runs::Column& column) {
@@ -33,9 +35,9 @@ std::size_t free_place(const std::vector<ChosenRun>& chosen) {
 
 }  // namespace
 
-RunsView::RunsView(const std::vector<std::string>& recent, RunRequest& opened,
+RunsView::RunsView(const std::vector<std::string>& recent, std::string& wanted_run,
                    const std::function<void()>& wake)
-    : View(words::kRuns), recent_(recent), opened_(opened), wake_(wake), curves_(wake) {}
+    : View(words::kRuns), recent_(recent), wanted_run_(wanted_run), wake_(wake), curves_(wake) {}
 const char* RunsView::help() const {
   return "All runs of a folder as a table, and their curves over each other";
 }
@@ -61,7 +63,7 @@ void RunsView::draw_content() {
   }
   update_shown(table);
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const bool is_wide = room.x > px(kSideBySide);
+  const bool is_wide = room.x > px(kWide) || room.y < px(kLow);
   const ImVec2 size = is_wide ? ImVec2(room.x * 0.52F, room.y) : ImVec2(room.x, room.y * 0.5F);
   if (ImGui::BeginChild("##runs", size)) draw_table(*table);
   ImGui::EndChild();
@@ -151,7 +153,7 @@ void RunsView::draw_row(const RunTable& table, std::size_t index) {
       ImGui::PopStyleColor();
       const bool is_opened =
           ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
-      if (is_opened) opened_.put(row.path);
+      if (is_opened) wanted_run_ = row.path;
       ImGui::SetItemTooltip("%s%s%s", row.path.c_str(), row.remarks.empty() ? "" : "\n",
                             row.remarks.c_str());
     } else if (table.columns[column].unit == runs::Unit::text) {
@@ -170,10 +172,11 @@ void RunsView::draw_tick(const RunRow& row) {
   bool is_chosen = was_chosen;
   const bool is_full = chosen_.size() >= runs::kOverlaidMax;
   ImGui::BeginDisabled(!was_chosen && (is_full || !row.has_steps));
-  const bool is_turned = ImGui::Checkbox("##tick", &is_chosen);
+  const bool is_turned = ImGui::Checkbox("##chosen", &is_chosen);
   ImGui::EndDisabled();
   if (was_chosen) {
     ImGui::SameLine(0, px(4));
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ImGui::GetStyle().FramePadding.y);
     draw_dot(themed(runs::kRunColours[chosen->place]));
   }
   if (!is_turned) return;

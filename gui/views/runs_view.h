@@ -12,15 +12,15 @@
 #include "gui/data/run_table_feed.h"
 #include "gui/data/run_table_order.h"
 #include "gui/views/run_curves_panel.h"
-#include "gui/views/run_request.h"
 #include "gui/views/view.h"
 
 namespace sluice::gui {
 
 class RunsView : public View {
  public:
-  // `recent`: run databases opened before; `wake`: draw again, from any thread. All live longer.
-  RunsView(const std::vector<std::string>& recent, RunRequest& opened,
+  // `recent`: run databases opened before; `wanted_run`: takes the one to be opened; `wake`: draw
+  // again, from any thread. All live longer.
+  RunsView(const std::vector<std::string>& recent, std::string& wanted_run,
            const std::function<void()>& wake);
   const char* help() const override;
   void draw_content() override;
@@ -35,7 +35,7 @@ class RunsView : public View {
   void update_shown(const std::shared_ptr<const RunTable>& table);
 
   const std::vector<std::string>& recent_;
-  RunRequest& opened_;
+  std::string& wanted_run_;
   const std::function<void()>& wake_;
 
   std::string folder_ = "out";

@@ -23,7 +23,7 @@ void Session::close() {
   control = RunControl();
   sql = SqlRequest();
   notes.reset();
-  opened = RunRequest();
+  wanted_run.clear();
   foreground = Foreground();
 }
 

@@ -12,7 +12,6 @@
 #include "gui/views/foreground.h"
 #include "gui/views/run_control.h"
 #include "gui/views/run_pieces.h"
-#include "gui/views/run_request.h"
 #include "gui/views/sql_request.h"
 #include "gui/views/timeline_state.h"
 
@@ -26,7 +25,7 @@ struct Session {
   RunControl control;               // what somebody changes
   SqlRequest sql;                   // what another view asks in SQL
   std::unique_ptr<RunNotes> notes;  // what somebody wrote down; null: no run is open
-  RunRequest opened;                // which run a view wants to be opened
+  std::string wanted_run;           // which run a view wants to be opened; empty: none
   Foreground foreground;            // which views come to the front
 
   std::vector<std::string> recent;     // databases opened before, the last one first

@@ -31,7 +31,7 @@ std::vector<std::unique_ptr<View>> all_views(Session& session) {
   views.push_back(std::make_unique<LinksView>(pieces));
   views.push_back(
       std::make_unique<CompareView>(pieces, session.timeline, session.recent, session.wake));
-  views.push_back(std::make_unique<RunsView>(session.recent, session.opened, session.wake));
+  views.push_back(std::make_unique<RunsView>(session.recent, session.wanted_run, session.wake));
   views.push_back(
       std::make_unique<SqlView>(pieces, session.timeline, session.sql, session.foreground));
   views.push_back(

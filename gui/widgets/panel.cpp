@@ -58,12 +58,13 @@ void tip_above(const char* text) {
   ImGui::SetTooltip("%s", text);
 }
 
-bool draw_link(const char* id, const std::string& text, ImU32 colour) {
+bool draw_link(const char* id, const std::string& text, ImU32 colour, LinkWidth width) {
   const std::string words = text + "\u2009\u203a";  // more than colour says that it leads somewhere
   const char* end = words.c_str() + words.size();
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float room = std::max(1.0F, ImGui::GetContentRegionAvail().x);
-  const ImVec2 size = ImGui::CalcTextSize(words.c_str(), end, false, room);
+  const float all = std::max(1.0F, ImGui::GetContentRegionAvail().x);
+  const ImVec2 size = ImGui::CalcTextSize(words.c_str(), end, false, all);
+  const float room = width == LinkWidth::line ? all : std::max(1.0F, size.x);
   const bool is_clicked = ImGui::InvisibleButton(id, {room, std::max(1.0F, size.y)});
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (ImGui::IsItemHovered()) {

@@ -22,8 +22,10 @@ void draw_coloured(ImU32 colour, const std::string& text, bool is_wrapped = true
 // The last item's tooltip, above it: what the item's click brings up stands beneath.
 void tip_above(const char* text);
 
-// A sentence that leads somewhere. True: it was clicked.
-bool draw_link(const char* id, const std::string& text, ImU32 colour);
+enum class LinkWidth { line, text };
+// A sentence that leads somewhere, as wide as the line or as its text. True: it was clicked.
+bool draw_link(const char* id, const std::string& text, ImU32 colour,
+               LinkWidth width = LinkWidth::line);
 
 // Figures in the monospaced face.
 ImVec2 figure_size(const std::string& text);

@@ -1,7 +1,7 @@
 #pragma once
 // The program at this end of the line (ssh, or any other whose output is a followed run), with a
-// socket to it and a pipe from it. It is in the terminal's foreground group, so that ssh can ask for a
-// password, and ends with this process.
+// socket to it and a pipe from it. It is in the terminal's foreground group, so that ssh can ask
+// for a password, and ends with this process.
 //
 // Thread contract: one thread at a time.
 

@@ -328,5 +328,30 @@ def a_run_is_followed_and_turned_through_ssh(place):
            server.name_of(original)).refused(2, ["no run has come"])
 
 
+@test
+def the_window_follows_through_ssh(place):
+    window = BUILD / "bin/sluice-gui"
+    if not os.access(window, os.X_OK) or shutil.which("xvfb-run") is None:
+        raise Skip("there is no window here (sluice-gui and xvfb-run)")
+    run, original = started(place)
+    copy = place / "copy.db"
+    with Server(place / "ssh") as server:
+        def pictured(name, *arguments):
+            return subprocess.run(
+                ["xvfb-run", "-a", window, name, "--settings", "-", "--far-program", SLUICE,
+                 "--screenshot", place / "window.png", *arguments],
+                cwd=place.path, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        said = pictured(server.name_of(original), "-o", copy)
+        require_equal(said.returncode, 0, f"exit code of the window, which said {said.stderr}")
+        require((place / "window.png").stat().st_size > 10_000, "the picture is empty")
+        require(steps_in(copy) > 0, "the copy has no step")
+        check_database(copy)
+        stopped(run, original)
+        # Gone on with where it was.
+        pictured(server.name_of(original), "-o", copy)
+    sluice("follow", "-o", copy, *relay_of(original)).done()
+    require_same(copy, original)
+
+
 if __name__ == "__main__":
     sys.exit(main())

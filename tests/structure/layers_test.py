@@ -102,8 +102,8 @@ MAY_USE = {
     "profiler/watch": {"base", "storage/rundb", "profiler/analyze"},
     "profiler/relay": {"base", "storage/rundb"},
     # Neither core/model/gpt2 nor a device's library: a window opens a run of any machine.
-    "gui/data": {"base", "storage/rundb", "profiler/analyze", "profiler/runs", "profiler/report",
-                 "core/control", "core/settings", "core/tune"},
+    "gui/data": {"base", "storage/rundb", "profiler/analyze", "profiler/runs", "profiler/relay",
+                 "profiler/report", "core/control", "core/settings", "core/tune"},
     "gui/widgets": {"base"},
     "gui/views": {"base", "storage/rundb", "profiler/analyze", "profiler/runs", "core/control",
                   "gui/data", "gui/widgets"},

@@ -25,7 +25,7 @@ struct Cache {
 
 std::shared_ptr<const Opened> opened(const std::vector<std::string>& paths,
                                      std::shared_ptr<const report::MergedFile> into = nullptr) {
-  Opening opening(paths, std::move(into), [] {});
+  Opening opening(paths, std::move(into), {}, [] {});
   REQUIRE(comes_true([&] { return opening.result() != nullptr; }));
   return opening.result();
 }
@@ -107,7 +107,7 @@ TEST_CASE("an opening that nobody waits for leaves nothing") {
   const Cache cache(folder);
   write_run_of_ranks(folder.file("out"), {.step_count = 400});
   {
-    const Opening opening({folder.file("out")}, nullptr, [] {});
+    const Opening opening({folder.file("out")}, nullptr, {}, [] {});
   }
   CHECK(cache.is_empty());
 }
