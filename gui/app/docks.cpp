@@ -1,8 +1,10 @@
 #include "gui/app/docks.h"
 
+#include <fmt/format.h>
 #include <imgui_internal.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/words.h"
 #include "gui/widgets/look.h"
@@ -15,19 +17,78 @@ constexpr const char* kDockHost = "##dock host";
 constexpr float kThreeColumns = 1000;
 constexpr float kTwoRows = 560;
 constexpr float kViewWidth = 230;  // that a view's words need; a narrower pane scrolls
+constexpr float kViewHeight = 160;
+constexpr float kSideMax = 0.5F;  // of the room, whatever a view needs
+
+bool has_centre(const ImGuiDockNode& node) {
+  if (!node.IsSplitNode()) return node.IsCentralNode();
+  return has_centre(*node.ChildNodes[0]) || has_centre(*node.ChildNodes[1]);
+}
+
+// Of a window that has become smaller ImGui takes all from the timeline in its centre. Here what
+// lies around it keeps its share, and what its words need, but never becomes larger.
+void shrink_sides(ImGuiDockNode& node, ImVec2 size) {
+  if (!node.IsSplitNode() || !has_centre(node)) return;
+  const bool is_second = has_centre(*node.ChildNodes[0]);
+  ImGuiDockNode& side = *node.ChildNodes[is_second ? 1 : 0];
+  ImGuiDockNode& centre = *node.ChildNodes[is_second ? 0 : 1];
+  const ImGuiAxis axis = node.SplitAxis;
+  const float room = size[axis] - ImGui::GetStyle().DockingSeparatorSize;
+  const float was = side.SizeRef[axis] + centre.SizeRef[axis];
+  if (was <= 0) return;
+  const float need = std::min(px(axis == ImGuiAxis_X ? kViewWidth : kViewHeight), room * kSideMax);
+  const float kept = std::max(need, side.SizeRef[axis] / was * room);
+  side.SizeRef[axis] = std::max(1.0F, std::floor(std::min(side.SizeRef[axis], kept)));
+  centre.SizeRef[axis] = std::max(1.0F, room - side.SizeRef[axis]);
+  size[axis] = centre.SizeRef[axis];
+  shrink_sides(centre, size);
+}
 
 }  // namespace
 
 void Docks::draw(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground,
                  Settings& settings) {
+  if (!has_read_shape_) shape_ = read_shape(settings.docks);
+  has_read_shape_ = true;
   draw_space(views, foreground);
   if (!has_docked_new_views_) dock_new_views(views, foreground);
   has_docked_new_views_ = true;
   draw_views(views, foreground, settings);
+  note_shape(views, settings);
 }
 
 Docks::Shape Docks::shape_of(ImVec2 size) {
   return {.is_narrow = size.x < px(kThreeColumns), .is_low = size.y < px(kTwoRows)};
+}
+
+std::optional<Docks::Shape> Docks::read_shape(const std::string& kept) {
+  if (kept.empty()) return {};
+  return Shape{.is_narrow = kept.find("narrow") != std::string::npos,
+               .is_low = kept.find("low") != std::string::npos};
+}
+
+// Docks that nobody has changed may be others at the next start, in a window of another size.
+void Docks::note_shape(const std::vector<std::unique_ptr<View>>& views, Settings& settings) {
+  if (docking_frames_ > 0 || !shape_) return;
+  if (places_.empty()) {
+    for (const std::unique_ptr<View>& view : views) {
+      const ImGuiWindow* window = ImGui::FindWindowByName(view->title());
+      if (window != nullptr && window->DockId != 0) places_[view->title()] = window->DockId;
+    }
+  }
+  if (!is_as_laid_out(views)) shape_.reset();
+  const std::string kept = !shape_ ? ""
+                                   : fmt::format("{} {}", shape_->is_narrow ? "narrow" : "wide",
+                                                 shape_->is_low ? "low" : "high");
+  settings.note_docks(kept);
+}
+
+void Docks::fit_sides(ImGuiID dock) {
+  const ImVec2 size = ImGui::GetMainViewport()->WorkSize;
+  ImGuiDockNode* node = ImGui::DockBuilderGetNode(dock);
+  if (node == nullptr || (size.x == fitted_.x && size.y == fitted_.y)) return;
+  fitted_ = size;
+  shrink_sides(*node, size);
 }
 
 // Nobody has moved a view to another dock since.
@@ -54,6 +115,7 @@ void Docks::draw_space(const std::vector<std::unique_ptr<View>>& views, Foregrou
     lay_out(dock, views, foreground);
     lays_out_ = false;
   }
+  fit_sides(dock);
   ImGui::DockSpaceOverViewport(dock, ImGui::GetMainViewport(), ImGuiDockNodeFlags_None);
   node = ImGui::DockBuilderGetCentralNode(dock);
   if (node == nullptr || node->Windows.Size > 0) return;

@@ -33,6 +33,9 @@ class Docks {
     bool operator==(const Shape&) const = default;
   };
   static Shape shape_of(ImVec2 size);
+  static std::optional<Shape> read_shape(const std::string& kept);
+  void note_shape(const std::vector<std::unique_ptr<View>>& views, Settings& settings);
+  void fit_sides(ImGuiID dock);
   void draw_space(const std::vector<std::unique_ptr<View>>& views, Foreground& foreground);
   bool is_as_laid_out(const std::vector<std::unique_ptr<View>>& views) const;
   void place(const char* title, ImGuiID dock);
@@ -43,9 +46,11 @@ class Docks {
                   Settings& settings);
 
   bool lays_out_ = false;
-  // As which the docks were made; none: they are those that the settings kept.
+  // As which the docks were made; none: somebody has made others.
   std::optional<Shape> shape_;
   std::map<std::string, ImGuiID> places_;  // of each view then
+  ImVec2 fitted_;                          // the window's size to which they were fitted
+  bool has_read_shape_ = false;
   bool has_docked_new_views_ = false;
   int docking_frames_ = 0;  // until windows are in their docks, none can come to the front
 };

@@ -15,6 +15,7 @@ namespace {
 constexpr std::string_view kTheme = "Theme=";
 constexpr std::string_view kRecent = "Recent=";
 constexpr std::string_view kClosed = "Closed=";
+constexpr std::string_view kDocks = "Docks=";
 
 void* open_section(ImGuiContext*, ImGuiSettingsHandler* handler, const char*) {
   return handler->UserData;
@@ -27,6 +28,7 @@ void read_line(ImGuiContext*, ImGuiSettingsHandler*, void* entry, const char* te
     settings.theme = line.substr(kTheme.size()) == "light" ? Theme::light : Theme::dark;
   if (line.starts_with(kRecent) && settings.recent.size() < kRecentMax)
     settings.recent.emplace_back(line.substr(kRecent.size()));
+  if (line.starts_with(kDocks)) settings.docks = line.substr(kDocks.size());
   if (line.starts_with(kClosed)) settings.closed.emplace_back(line.substr(kClosed.size()));
 }
 
@@ -36,6 +38,7 @@ void write_all(ImGuiContext*, ImGuiSettingsHandler* handler, ImGuiTextBuffer* te
   text->appendf("Theme=%s\n", settings.theme == Theme::light ? "light" : "dark");
   for (const std::string& path : settings.recent) text->appendf("Recent=%s\n", path.c_str());
   for (const std::string& title : settings.closed) text->appendf("Closed=%s\n", title.c_str());
+  if (!settings.docks.empty()) text->appendf("Docks=%s\n", settings.docks.c_str());
   text->append("\n");
 }
 
@@ -55,6 +58,12 @@ void Settings::note_view(const std::string& title, bool is_open) {
   if (was_open == is_open) return;
   std::erase(closed, title);
   if (!is_open) closed.push_back(title);
+  ImGui::MarkIniSettingsDirty();
+}
+
+void Settings::note_docks(const std::string& laid_out_as) {
+  if (docks == laid_out_as) return;
+  docks = laid_out_as;
   ImGui::MarkIniSettingsDirty();
 }
 

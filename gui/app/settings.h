@@ -17,9 +17,11 @@ struct Settings {
   std::vector<std::string> recent;  // run databases, the last one first
 
   std::vector<std::string> closed;  // titles of views that somebody closed
+  std::string docks;                // as which they were laid out; empty: somebody has made others
 
   void note_opened(const std::string& path);
   void note_view(const std::string& title, bool is_open);
+  void note_docks(const std::string& laid_out_as);
 };
 
 inline constexpr std::size_t kRecentMax = 12;
