@@ -25,8 +25,8 @@ bool has_centre(const ImGuiDockNode& node) {
   return has_centre(*node.ChildNodes[0]) || has_centre(*node.ChildNodes[1]);
 }
 
-// Of a window that has become smaller ImGui takes all from the timeline in its centre. Here what
-// lies around it keeps its share, and what its words need, but never becomes larger.
+// ImGui takes all that a window loses from the timeline in its centre. Here the sides keep their
+// share instead, and the room of their words, but never become larger.
 void shrink_sides(ImGuiDockNode& node, ImVec2 size) {
   if (!node.IsSplitNode() || !has_centre(node)) return;
   const bool is_second = has_centre(*node.ChildNodes[0]);

@@ -9,6 +9,7 @@
 
 #include "base/mutex.h"
 #include "gui/data/cells.h"
+#include "gui/data/detail/sql_pieces.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 
@@ -128,6 +129,7 @@ std::shared_ptr<const SqlAnswer> worked_out(const std::string& path, std::string
     rundb::Query(**reader).end_if([&] { return !(reason = reason_to_end()).empty(); });
     status = run_question(**reader, *answer);
     if (status.ok()) name_columns(**reader, *answer);
+    if (status.ok()) detail::find_pieces(**reader, *answer);
   } else {
     status = reader.error();
   }

@@ -14,9 +14,17 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "gui/data/published.h"
 
 namespace sluice::gui {
+
+// A row's place in time.
+struct SqlPiece {
+  TimeNs ts = 0;
+  TimeNs dur = 0;  // 0: an instant
+  std::size_t row = 0;
+};
 
 struct SqlAnswer {
   std::uint64_t number = 0;  // of the question
@@ -24,6 +32,9 @@ struct SqlAnswer {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  // at most kSqlRowsMax
   std::optional<std::size_t> span_column;      // whose values are ids of spans; none: no column's
+  // Rows that have a time, by time: what their columns `ts` and `dur` say, else of the span whose
+  // id they have.
+  std::vector<SqlPiece> pieces;
   bool is_cut = false;
   double seconds = 0;
   std::string problem;

@@ -94,7 +94,20 @@ void SqlView::draw_content() {
   draw_empty(fmt::format("{}{} rows in {}", answer->is_cut ? "the first " : "",
                          grouped_text(static_cast<std::int64_t>(answer->rows.size())),
                          time_text(static_cast<TimeNs>(answer->seconds * 1e9))));
+  draw_track_button(answer);
   draw_rows(*answer);
+}
+
+// Rows that are spans, or have a time of their own, stand on the timeline if somebody wants.
+void SqlView::draw_track_button(const std::shared_ptr<const SqlAnswer>& answer) {
+  if (answer->pieces.empty()) return;
+  ImGui::SameLine();
+  const bool is_track = timeline_.answer_track == answer;
+  if (ImGui::SmallButton(is_track ? "Put the track away###track" : "As a track###track")) {
+    timeline_.answer_track = is_track ? nullptr : answer;
+    if (!is_track) foreground_.bring("Timeline");
+  }
+  ImGui::SetItemTooltip("Rows on the timeline, by their columns ts and dur, or their span's times");
 }
 
 void SqlView::draw_rows(const SqlAnswer& answer) {

@@ -3,6 +3,8 @@
 //
 // Thread contract: the frame thread.
 
+#include <memory>
+
 #include "gui/views/foreground.h"
 #include "gui/views/run_pieces.h"
 #include "gui/views/sql_request.h"
@@ -22,6 +24,7 @@ class SqlView : public View {
 
  private:
   void draw_tables();
+  void draw_track_button(const std::shared_ptr<const SqlAnswer>& answer);
   void draw_rows(const SqlAnswer& answer);
   void draw_span_link(int row, const std::string& text);
 

@@ -20,9 +20,10 @@ inline constexpr float kTrackLabelWidth = 140;
 struct TimelinePlace {
   ImVec2 low;  // of the part in which time is drawn, below the ruler
   ImVec2 high;
-  float label_width = 0;  // to the left of it
-  float axis_height = 0;  // above it
-  float path_height = 0;  // the lowest part of the axis: gui/views/path_track.h
+  float label_width = 0;    // to the left of it
+  float axis_height = 0;    // above it
+  float path_height = 0;    // the lowest part of the axis: gui/views/path_track.h
+  float answer_height = 0;  // above that, where there is one: gui/views/answer_track.h
   float scroll_y = 0;
   TimeRange view;
 
@@ -37,7 +38,7 @@ struct TimelinePlace {
            static_cast<double>(view.width() > 0 ? view.width() : 1);
   }
   TimeNs column_ns() const { return std::max<TimeNs>(1, std::llround(1 / pixels_a_ns())); }
-  float axis_low() const { return low.y - path_height; }  // beneath the steps
+  float axis_low() const { return low.y - path_height - answer_height; }  // beneath the steps
   float row_y(const TimelineRow& row) const { return low.y + row.y - scroll_y; }
   float rows_height() const { return high.y - low.y; }
 };

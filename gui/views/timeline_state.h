@@ -5,6 +5,7 @@
 // Thread contract: the frame thread.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,8 @@ struct SpanRow;
 
 namespace sluice::gui {
 
+struct SqlAnswer;
+
 class TimelineState {
  public:
   // `pieces` lives longer.
@@ -35,6 +38,7 @@ class TimelineState {
   SpanSearch search;
   TimelineRows rows;
   ViewHistory history;
+  std::shared_ptr<const SqlAnswer> answer_track;  // rows of a question as a track; null: none
 
   // Once a frame, after the pieces; seconds of the window's clock.
   void pick_up(double now_seconds = 0);

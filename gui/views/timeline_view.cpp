@@ -10,6 +10,7 @@
 
 #include "base/words.h"
 #include "gui/data/verdict.h"
+#include "gui/views/answer_track.h"
 #include "gui/views/measured_panel.h"
 #include "gui/views/path_track.h"
 #include "gui/views/span_details.h"
@@ -180,11 +181,14 @@ void TimelineView::draw_canvas() {
   const ImVec2 size = {std::max(px(220), room.x - bar_width), std::max(px(80), room.y)};
   ImGui::InvisibleButton("##canvas", size, ImGuiButtonFlags_MouseButtonLeft);
   const float ruler = ruler_height(pieces_.facts());
-  TimelinePlace place{.low = {at.x + px(kTrackLabelWidth), at.y + ruler + px(kPathHeight)},
+  const float answer = timeline_.answer_track == nullptr ? 0 : px(kAnswerHeight);
+  const float axis = ruler + answer + px(kPathHeight);
+  TimelinePlace place{.low = {at.x + px(kTrackLabelWidth), at.y + axis},
                       .high = {at.x + size.x, at.y + size.y},
                       .label_width = px(kTrackLabelWidth),
-                      .axis_height = ruler + px(kPathHeight),
+                      .axis_height = axis,
                       .path_height = px(kPathHeight),
+                      .answer_height = answer,
                       .view = timeline_.view.range()};
   const bool is_hovered = ImGui::IsItemHovered();
   if (is_hovered) {
@@ -218,6 +222,7 @@ void TimelineView::draw_picture(TimelinePainter& painter, const TimelinePlace& p
   const PathTrack path(pieces_, timeline_, place);
   ruler.draw_times();
   path.draw();
+  AnswerTrack(timeline_, place).draw();
   painter.draw_labels();
   painter.draw_rows();
   ruler.draw_steps();
@@ -362,7 +367,9 @@ void TimelineView::take_mouse(const TimelinePainter& painter, const TimelineLayo
   const HoveredBox hovered = painter.box_at(mouse);
   const PathTrack path(pieces_, timeline_, place);
   const PathTrack::PieceAt piece = path.piece_at(mouse);
+  const AnswerTrack answer(timeline_, place);
   if (drag_ == Drag::none) {
+    answer.draw_tip(mouse);
     draw_box_tip(hovered);
     path.draw_tip(mouse);
     draw_summary_tip(painter.summary_at(mouse));
@@ -381,6 +388,8 @@ void TimelineView::take_mouse(const TimelinePainter& painter, const TimelineLayo
     timeline_.fit_selection();
   } else if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && mouse.x >= place.low.x) {
     fit_under_cursor(hovered, place);
+  } else if (is_click && answer.has(mouse)) {
+    answer.click(mouse);
   } else if (is_click && mouse.x < place.low.x) {
     if (row != nullptr && row->has_rows) timeline_.rows.folding().toggle(row->group);
   } else if (is_click && ImGui::GetIO().MouseClickedLastCount[0] < 2 && piece.piece != nullptr) {

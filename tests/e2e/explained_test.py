@@ -108,6 +108,18 @@ def steps_that_are_not_there_are_refused_with_those_that_are(place):
 
 
 @test
+def the_page_names_each_planted_slow_step_alike(place):
+    for name, first, last, *_ in slow_steps(place):
+        run = place / f"{name}.db"
+        on_page = {one["first_step"]: one
+                   for one in page_data(place, run, "page.html")["timeline"]["explanations"]}
+        found = [on_page.get(step) for step in range(int(first), int(last) + 1)]
+        require(any(found), f"the page of {name} explains none of {first} to {last}")
+        for one in filter(None, found):
+            require_equal(one, explained(run, one["first_step"]), name)
+
+
+@test
 def the_page_has_it_above_the_timeline_of_each_chosen_step(place):
     slow_steps(place)
     timeline = page_data(place, place / "one_of_four.db", "page.html")["timeline"]

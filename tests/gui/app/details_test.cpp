@@ -12,6 +12,7 @@
 #include "gui/data/sql_console.h"
 #include "gui/data/step_paths.h"
 #include "gui/data/verdict.h"
+#include "gui/views/answer_track.h"
 #include "gui/views/path_track.h"
 #include "gui/views/session.h"
 #include "gui/views/span_details.h"
@@ -276,6 +277,26 @@ TEST_CASE("a chosen span is marked in Statistics and Links and asked about in SQ
       IM_CHECK(
           d.comes_true([&, wanted = span] { return session.timeline.chosen_span() == wanted; }));
     }
+    // The same rows as a track: a click on one of them chooses its span, one on the label ends it.
+    d.test->ItemClick("//SQL/###track");
+    IM_CHECK(session.timeline.answer_track == console.answer());
+    d.test->Yield(4);
+    d.picture_with_all("sql track");
+    const ImRect canvas = d.test->ItemInfo("//Timeline/##canvas").RectFull;
+    const TimeRange view = session.timeline.view.range();
+    const SqlPiece& piece = session.timeline.answer_track->pieces.back();
+    IM_CHECK(piece.ts >= view.begin && piece.ts < view.end);
+    const float share = static_cast<float>(piece.ts + piece.dur / 2 - view.begin) /
+                        static_cast<float>(view.width());
+    const float left = canvas.Min.x + px(kTrackLabelWidth);
+    const float y = canvas.Min.y + ruler_height(session.pieces.facts()) + px(kAnswerHeight) / 2;
+    d.test->MouseMoveToPos({left + share * (canvas.Max.x - left), y});
+    d.test->MouseClick(0);
+    IM_CHECK(d.comes_true([&] { return session.timeline.chosen_span() == other; }));
+    d.test->MouseMoveToPos({canvas.Min.x + 10, y});
+    d.test->MouseClick(0);
+    IM_CHECK(d.comes_true([&] { return session.timeline.answer_track == nullptr; }));
+    session.timeline.choose(span_id);
     // SQL asks for the keyboard when it comes to the front, which an early answer may precede.
     d.test->Yield(4);
     d.test->WindowFocus("//Timeline");

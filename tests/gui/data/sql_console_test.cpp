@@ -55,6 +55,32 @@ TEST_CASE("a column that holds ids of spans is known by where it comes from, not
   CHECK_FALSE(column("SELECT max(id) AS span_id FROM span"));
 }
 
+TEST_CASE("rows have the time of their columns, or of their span") {
+  const TempFolder folder;
+  write_made_run(folder.file("run.db"), {});
+  SqlConsole console(folder.file("run.db"), [] {});
+  const auto pieces = [&](const std::string& sql) {
+    std::string text;
+    for (const SqlPiece& piece : answer_to(console, sql)->pieces)
+      text += fmt::format("{}+{}:{} ", piece.ts, piece.dur, piece.row);
+    return text;
+  };
+  CHECK(pieces("SELECT 7 AS ts UNION ALL SELECT 5 UNION ALL SELECT NULL") == "5+0:1 7+0:0 ");
+  CHECK(pieces("SELECT 'a' AS name, 5 AS ts, 3 AS dur UNION ALL SELECT 'b', 4, -1") ==
+        "4+0:1 5+3:0 ");
+  const auto spans = answer_to(console, "SELECT id, ts, dur FROM span ORDER BY ts DESC LIMIT 3");
+  REQUIRE(spans->pieces.size() == 3);
+  const auto by_id = answer_to(console, "SELECT id FROM span ORDER BY ts DESC LIMIT 3");
+  REQUIRE(by_id->pieces.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(by_id->pieces[i].ts == spans->pieces[i].ts);
+    CHECK(by_id->pieces[i].dur == spans->pieces[i].dur);
+    CHECK(by_id->pieces[i].row == spans->pieces[i].row);
+  }
+  CHECK(pieces("SELECT count(*) FROM span") == "");
+  CHECK(pieces("SELECT 'late' AS ts") == "");
+}
+
 TEST_CASE("the console lists tables and views with their columns") {
   const TempFolder folder;
   write_made_run(folder.file("run.db"), {});
