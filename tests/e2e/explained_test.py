@@ -108,15 +108,16 @@ def steps_that_are_not_there_are_refused_with_those_that_are(place):
 
 
 @test
-def the_page_names_each_planted_slow_step_alike(place):
+def the_page_names_planted_slow_steps_alike(place):
+    # The page has the slowest steps, and some to compare them with: not each one that is planted.
+    named = 0
     for name, first, last, *_ in slow_steps(place):
         run = place / f"{name}.db"
-        on_page = {one["first_step"]: one
-                   for one in page_data(place, run, "page.html")["timeline"]["explanations"]}
-        found = [on_page.get(step) for step in range(int(first), int(last) + 1)]
-        require(any(found), f"the page of {name} explains none of {first} to {last}")
-        for one in filter(None, found):
-            require_equal(one, explained(run, one["first_step"]), name)
+        for one in page_data(place, run, f"{name}.html")["timeline"]["explanations"]:
+            if int(first) <= one["first_step"] <= int(last):
+                require_equal(one, explained(run, one["first_step"]), name)
+                named += one["first_step"] == int(first)
+    require(named >= 20, f"pages explain {named} of the planted steps")
 
 
 @test
