@@ -377,17 +377,19 @@ void print_explanation(const RunAnswer& shown) {
   print_lines(wrapped(fmt::format("--json has the operations behind each reason{}",
                                   has_window ? "; the window shows them:" : "."),
                       columns, "  "));
-  if (has_window) {
-    print_lines("  " + command_lines(fmt::format("sluice-gui {}", shown.database), columns, 2) +
-                "\n");
-  }
+  if (!has_window) return;
+  const analyze::StepRange& range = shown.explanation->steps;
+  const std::string last = range.last > range.first ? fmt::format("..{}", range.last + 1) : "";
+  const std::string command =
+      fmt::format("sluice-gui {} --step {}{}", shown.database, range.first + 1, last);
+  print_lines("  " + command_lines(command, columns, 2) + "\n");
 }
 
 Status show(const ShowArguments& arguments) {
   answers::RunQuestion question{.databases = arguments.databases,
                                 .steps_with_shares = arguments.json ? arguments.last : 0};
   if (!arguments.step.empty()) {
-    ASSIGN_OR_RETURN(question.explained, step_range("--step", arguments.step));
+    ASSIGN_OR_RETURN(question.explained, analyze::parse_step_range("--step", arguments.step));
   }
   ASSIGN_OR_RETURN(RunAnswer run, answers::ask_run(question));
   if (run.explanation && !arguments.json) {

@@ -1,35 +1,14 @@
 #include "cli/step_choice.h"
 
-#include <charconv>
-#include <optional>
-#include <string_view>
+#include "profiler/analyze/step_range.h"
 
 namespace sluice::cli {
-namespace {
-
-std::optional<std::int64_t> step_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
-  return number;
-}
-
-}  // namespace
-
-Result<analyze::StepRange> step_range(const std::string& option, const std::string& text) {
-  const std::string_view words = text;
-  const std::size_t dots = words.find("..");
-  const auto first = step_number(words.substr(0, dots));
-  const auto last = dots == std::string_view::npos ? first : step_number(words.substr(dots + 2));
-  if (first && last && *last >= *first) return analyze::StepRange{*first - 1, *last - 1};
-  return make_error(ErrorCode::config,
-                    "{} {}: is no range of steps; write A..B, the first step is 1", option, text);
-}
 
 Result<report::RunPart> chosen_part(rundb::Reader& reader, const StepChoice& choice) {
   if (choice.last > 0) return report::part_of_last_steps(reader, choice.last);
   if (choice.steps.empty()) return report::RunPart{};
-  ASSIGN_OR_RETURN(const analyze::StepRange range, step_range("--steps", choice.steps));
+  ASSIGN_OR_RETURN(const analyze::StepRange range,
+                   analyze::parse_step_range("--steps", choice.steps));
   return report::part_of_steps(reader, range.first + 1, range.last + 1);
 }
 

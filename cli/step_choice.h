@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 
-#include "profiler/analyze/step_explanation.h"
 #include "profiler/report/run_part.h"
 
 namespace sluice::cli {
@@ -15,9 +14,6 @@ struct StepChoice {
   std::string steps;      // "A..B" or "A", counted from 1; empty: not given
   std::int64_t last = 0;  // 0: not given
 };
-
-// "20" or "20..24", counted from 1, as ids of table step. ErrorCode::config: it is no such range.
-Result<analyze::StepRange> step_range(const std::string& option, const std::string& text);
 
 // All of the run where nothing was chosen. ErrorCode::config: no such range, or the run has not all
 // of it.

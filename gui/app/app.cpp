@@ -84,6 +84,7 @@ class App {
     shell_.choose_far(options.far);
     if (!options.databases.empty()) shell_.open_runs(options.databases);
     if (!options.view.empty()) shell_.session().foreground.bring(options.view);
+    wanted_steps_ = options.steps;
   }
 
   Status run() {
@@ -153,6 +154,7 @@ class App {
       const HeldInput held;
       ImGui::NewFrame();
     }
+    show_wanted_steps();
     shell_.draw(cost_);
     ImGui::Render();
     settings_file_.keep_changes();
@@ -162,6 +164,22 @@ class App {
     if (title != title_) window_.set_title(title_ = title);
     if (!hooks_.is_shown || hooks_.is_shown()) show();
     if (hooks_.after_show) hooks_.after_show();
+  }
+
+  // Steps that the record does not have are said in Details, once it has later ones or has ended.
+  void show_wanted_steps() {
+    Session& session = shell_.session();
+    if (!wanted_steps_ || !session.pieces.has_facts()) return;
+    const std::vector<rundb::StepRow>& steps = session.pieces.steps();
+    const bool are_there = !steps.empty() && steps.back().id >= wanted_steps_->last;
+    if (!are_there && session.pieces.was_live()) return;
+    const auto first = std::ranges::find(steps, wanted_steps_->first, &rundb::StepRow::id);
+    const auto last = std::ranges::find(steps, wanted_steps_->last, &rundb::StepRow::id);
+    if (first != steps.end() && last != steps.end())
+      session.timeline.view.fit({first->ts, last->ts + last->dur});
+    session.timeline.explain(*wanted_steps_);
+    session.foreground.bring("Details");
+    wanted_steps_.reset();
   }
 
   void show() {
@@ -210,6 +228,7 @@ class App {
   Window& window_;
   SettingsFile& settings_file_;
   Shell shell_;
+  std::optional<analyze::StepRange> wanted_steps_;
   FrameCost cost_;
   std::array<double, 100> costs_{};
   std::size_t cost_index_ = 0;

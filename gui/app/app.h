@@ -11,6 +11,7 @@
 #include "gui/app/window.h"
 #include "gui/data/advisor.h"
 #include "gui/data/followed_run.h"
+#include "profiler/analyze/step_range.h"
 
 namespace sluice::gui {
 
@@ -22,8 +23,9 @@ struct AppOptions {
   std::string theme;                   // "dark", "light"; empty: as last time
   double scale = 0;                    // 0: the display's
   WindowOptions window;
-  std::string screenshot;       // draw, save the picture there, and leave
-  std::string view;             // brought forward
+  std::string screenshot;                        // draw, save the picture there, and leave
+  std::string view;                              // brought forward
+  std::optional<analyze::StepRange> steps = {};  // shown and explained, once they are there
   std::string sluice;           // the program that trains; empty: beside this one, else in PATH
   Answers answers = advice_on;  // what a change should gain
   std::string settings_path;    // empty: settings_path(); "-": nothing is kept

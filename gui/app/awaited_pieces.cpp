@@ -25,6 +25,8 @@ void await_pieces(const Session& session, std::int64_t spans_at_opening,
   if (!has_paths) awaited.emplace_back("critical paths");
   if (session.pieces.verdict == nullptr) awaited.emplace_back("the verdict");
   if (session.pieces.minimap == nullptr) awaited.emplace_back("the strip of all steps");
+  if (session.timeline.explained() && session.pieces.explanation == nullptr)
+    awaited.emplace_back("why steps took as long");
 }
 
 }  // namespace

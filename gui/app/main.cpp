@@ -16,6 +16,7 @@ constexpr const char* kFooter = R"(Examples:
   sluice-gui out/tiny/run.db                   a run, live or finished
   sluice-gui out/four-ranks                    all ranks of a run as one, by rank 0's clock
   sluice-gui ssh://trainer/home/ann/out/run.db  a run on a server, by your own ssh
+  sluice-gui run.db --step 21                  why step 21 took as long as it did
   sluice-gui run.db --screenshot run.png --size 1920x1080 --theme light
 
 Closing or ending it does nothing to a run; knobs of a live one are turned in it. Beside a live run
@@ -59,6 +60,8 @@ int run(int argc, char** argv) {
   app.add_option("--size", size,
                  "of the window, as 1600x1000; otherwise what the screen has room for");
   app.add_option("--view", options.view, "the view to bring forward, as \"Statistics\"");
+  std::string step;
+  app.add_option("--step", step, "a step, or A..B, to be shown with why it took as long as it did");
   app.add_option("--screenshot", options.screenshot,
                  "when everything is read (of a live run: what it had when it was opened), save a "
                  "picture of the window (PNG) and leave");
@@ -77,6 +80,11 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     if (!size.empty() && !parse_size(size, options.window))
       throw CLI::ValidationError("--size", "wants a width and a height, as 1600x1000");
+    if (!step.empty()) {
+      const auto range = analyze::parse_step_range("--step", step);
+      if (!range.ok()) throw CLI::ValidationError(range.error().message());
+      options.steps = *range;
+    }
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

@@ -44,4 +44,28 @@ TEST_CASE("planted slow steps are named with their cause and the reason") {
   CHECK(problem == "");
 }
 
+TEST_CASE("a step that is named at the start is shown with why it took as long") {
+  if (!can_run()) return;
+  AppOptions options = options_for(run_with_slow_step());
+  options.steps = analyze::StepRange{8, 8};
+  const std::string problem = drive(options, [](const Drive& d) {
+    IM_CHECK(d.settles());
+    const Session& session = d.session();
+    IM_CHECK(session.pieces.explanation != nullptr);
+    IM_CHECK(session.pieces.explanation->is_beyond_noise);
+    const rundb::StepRow& step = session.pieces.steps()[8];
+    const TimeRange view = session.timeline.view.range();
+    IM_CHECK(view.begin <= step.ts && view.end >= step.ts + step.dur);
+    IM_CHECK_LT(view.width(), 2 * step.dur);
+  });
+  CHECK(problem == "");
+  options.steps = analyze::StepRange{40, 41};
+  CHECK(drive(options, [](const Drive& d) {
+          IM_CHECK(d.settles());
+          IM_CHECK(d.session().pieces.explanation != nullptr);
+          IM_CHECK(!d.session().pieces.explanation->why_unknown.empty());
+          d.picture_with_all("step that is not there");
+        }) == "");
+}
+
 }  // namespace sluice::gui
