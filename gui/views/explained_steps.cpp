@@ -27,7 +27,8 @@ class ExplainedSteps {
   void draw() {
     const std::string name = of_.name();
     draw_title(analyze::sentence_of(name).substr(0, name.size()));
-    draw_coloured(of_.is_beyond_noise ? look().colours.amber : look().colours.text, of_.words());
+    if (of_.dur > 0)  // else the record does not have them
+      draw_coloured(of_.is_beyond_noise ? look().colours.amber : look().colours.text, of_.words());
     for (const std::string& note : of_.notes) draw_note(note);
     if (!of_.why_unknown.empty()) {
       draw_empty(analyze::sentence_of(of_.why_unknown));
