@@ -12,6 +12,7 @@
 #include "core/session/run_memory.h"
 #include "core/session/run_record.h"
 #include "core/session/run_state.h"
+#include "profiler/sample/host_sampler.h"
 
 namespace sluice::session {
 namespace {
@@ -44,11 +45,17 @@ RunRecording::RunRecording(const settings::RunConfig& config)
   program_ = std::make_unique<ProgramRecording>(recorder());
 }
 
-RunRecording::~RunRecording() = default;
+RunRecording::~RunRecording() {
+  if (sampler_) sampler_->stop();  // it hands its rows to the collector
+}
 
 Result<std::unique_ptr<RunRecording>> RunRecording::prepare(const settings::RunConfig& config) {
   std::unique_ptr<RunRecording> recording(new RunRecording(config));
   if (recording->is_on_) RETURN_IF_ERROR(rundb::Writer::check_path(config.files.database));
+  if (config.record_samples > 0) {
+    ASSIGN_OR_RETURN(recording->sampler_,
+                     sample::HostSampler::open(static_cast<int>(config.record_samples)));
+  }
   recording->gpu_ = GpuRecording::start_if_asked(config, recording->recorder_);
   return recording;
 }
@@ -78,6 +85,12 @@ Status RunRecording::open(OpenRun& run, const Facts& facts) {
   ASSIGN_OR_RETURN(collector_, collect::Collector::start(recorder_, std::move(writer), rows,
                                                          {.flush_interval = kFlushUnwatched}));
   if (gpu_) collector_->attach(gpu_->side());
+  if (sampler_) {
+    collector_->attach(*sampler_);
+    RETURN_IF_ERROR(sampler_->start([collector = collector_.get()](rundb::SampleRows&& taken) {
+      collector->add(std::move(taken));
+    }));
+  }
   collector_->add(changes);
   collector_->add(mode_row(config, facts.hardware, first_step_, now_ns));
   changes_ = std::make_unique<RunRecorder>(run.plan(), facts.hardware, *collector_);
@@ -110,6 +123,7 @@ void RunRecording::close() {
     if (!stopped.ok()) log_warning("recording of the GPU: " + stopped.error().message());
   }
   if (!collector_) return;
+  if (sampler_) sampler_->stop();
   // A reader can compute verdicts as well, so a lack of them is no reason to fail.
   const Status judged = record_verdicts(*collector_, database_, first_step_);
   const Status stopped = collector_->stop();

@@ -18,6 +18,10 @@ namespace sluice::runtime {
 class EmulatedClock;
 }
 
+namespace sluice::sample {
+class HostSampler;
+}
+
 namespace sluice::session {
 
 class GpuRecording;
@@ -29,8 +33,9 @@ struct RunHooks;
 
 class RunRecording {
  public:
-  // Before a device is opened. With record=off nothing is recorded and everything below does
-  // nothing. Errors: those of the database's path.
+  // Before a device is opened, and before threads are begun that are to be sampled. With record=off
+  // nothing is recorded and everything below does nothing. Errors: those of the database's path,
+  // sample::HostSampler::open()'s where the run asks for samples.
   static Result<std::unique_ptr<RunRecording>> prepare(const settings::RunConfig& config);
   ~RunRecording();
 
@@ -68,6 +73,7 @@ class RunRecording {
   record::Recorder recorder_;
   std::unique_ptr<ProgramRecording> program_;
   std::unique_ptr<GpuRecording> gpu_;  // null: none
+  std::unique_ptr<sample::HostSampler> sampler_;  // null: none
   std::unique_ptr<collect::Collector> collector_;
   std::int64_t first_step_ = 0;
   const runtime::EmulatedClock* emulated_ = nullptr;  // null: another clock

@@ -222,6 +222,12 @@ Status check_together(const Reading& reading) {
                 "backend = \"xrt\" needs xclbin = PATH: the file that the cards are programmed "
                 "with (docs/hls.md)");
   }
+  if (config.record_samples > 0 && config.record == record::Level::off) {
+    return fail("record_samples",
+                fmt::format("record_samples = {} needs a database to write the samples to: use "
+                            "record = \"steps\" or more",
+                            config.record_samples));
+  }
   if (config.schedule.min_lr > config.update.lr) {
     return fail("min_lr", fmt::format("min_lr = {} is above lr = {}", config.schedule.min_lr,
                                       config.update.lr));

@@ -203,6 +203,7 @@ struct RunConfig {
   record::Level record = record::Level::all;
   std::int64_t record_steps = 0;       // kept in full; 0: all
   std::int64_t record_size_bytes = 0;  // of the database; 0: any
+  std::int64_t record_samples = 0;     // a second, of a thread that runs; 0: none
   // The settings that were given and have no effect, a sentence each that begins with the place;
   // for whoever talks to the person that gave them.
   std::vector<std::string> warnings;

@@ -84,6 +84,10 @@ const Setting kSettings[] = {
     {"record_size", "run", own, bytes, AT(record_size_bytes), between(0, kBytesMax), "bytes",
      "Size that the database may have: fewer steps are kept in full where it would be passed. 0 is "
      "no limit."},
+    {"record_samples", "run", own, integer, AT(record_samples), between(0, 1000),
+     "samples a second",
+     "How often the call chain of each thread that runs goes into the database, and with it how "
+     "long threads ran, waited and were preempted (docs/sampling.md). 0 samples nothing."},
 
     {"batch", "batch", numbers, integer, AT(batch.batch), between(1, 65536), "sequences",
      "Sequences in a micro-batch."},

@@ -50,13 +50,14 @@ void Collector::run() {
 
 void Collector::hand_over() {
   for (const RunFacts& facts : std::exchange(declared_, {})) drain_->declare(facts);
-  drain_->add(added_);
+  drain_->add(std::move(added_));
   added_.knob_changes.clear();
   added_.verdicts.clear();
   added_.modes.clear();
   added_.clock_offsets.clear();
   added_.lateness.clear();
   added_.validations.clear();
+  added_.samples = {};
 }
 
 void Collector::add(std::span<const rundb::KnobChangeRow> changes) {
@@ -87,6 +88,11 @@ void Collector::add(std::span<const rundb::LatenessRow> lateness) {
 void Collector::add(const rundb::ValidationRow& validation) {
   const std::lock_guard lock(mutex_);
   added_.validations.push_back(validation);
+}
+
+void Collector::add(rundb::SampleRows&& samples) {
+  const std::lock_guard lock(mutex_);
+  rundb::move_behind(added_.samples, std::move(samples));
 }
 
 Status Collector::declare(const RunFacts& facts) {

@@ -81,6 +81,7 @@ class Collector {
   // Their stages are among the facts.
   void add(std::span<const rundb::LatenessRow> lateness);
   void add(const rundb::ValidationRow& validation);
+  void add(rundb::SampleRows&& samples);
 
   // Devices, links and stages that come to be known in the run's course: in the file when it
   // returns. Before the first track that crosses such a link. Errors: that of the recording, or

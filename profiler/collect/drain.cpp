@@ -51,7 +51,7 @@ Status Collector::Drain::write_facts(const RunFacts& facts) {
   return status_;
 }
 
-void Collector::Drain::add(const rundb::Batch& rows) {
+void Collector::Drain::add(rundb::Batch&& rows) {
   const auto append = [](auto& to, const auto& from) {
     to.insert(to.end(), from.begin(), from.end());
   };
@@ -61,11 +61,14 @@ void Collector::Drain::add(const rundb::Batch& rows) {
   append(added_.clock_offsets, rows.clock_offsets);
   append(added_.lateness, rows.lateness);
   append(added_.validations, rows.validations);
+  // There is no end to them, and after an error nothing is written.
+  if (status_.ok()) rundb::move_behind(added_.samples, std::move(rows.samples));
 }
 
 bool Collector::Drain::has_added() const {
   return !added_.knob_changes.empty() || !added_.verdicts.empty() || !added_.modes.empty() ||
-         !added_.clock_offsets.empty() || !added_.lateness.empty() || !added_.validations.empty();
+         !added_.clock_offsets.empty() || !added_.lateness.empty() || !added_.validations.empty() ||
+         !added_.samples.is_empty();
 }
 
 void Collector::Drain::take_added(rundb::Batch& batch) {
@@ -75,6 +78,7 @@ void Collector::Drain::take_added(rundb::Batch& batch) {
   batch.clock_offsets = std::exchange(added_.clock_offsets, {});
   batch.lateness = std::exchange(added_.lateness, {});
   batch.validations = std::exchange(added_.validations, {});
+  batch.samples = std::exchange(added_.samples, {});
 }
 
 Status Collector::Drain::pass() {

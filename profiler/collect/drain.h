@@ -29,7 +29,7 @@ class Collector::Drain {
   void attach(const record::SideRecorder& side) { sides_.attach(side); }  // from any thread
 
   // Rows for the next batch besides those of the rings: changes of knobs, verdicts.
-  void add(const rundb::Batch& rows);
+  void add(rundb::Batch&& rows);
 
   // Takes at least what the rings held at the call, a batch at a time. After the first error it
   // only discards and counts; the error is returned each time.

@@ -1,6 +1,9 @@
 #include "storage/rundb/query.h"
 
+#include <algorithm>
+
 #include "storage/rundb/detail/read_connection.h"
+#include "storage/rundb/detail/sample_tables.h"
 #include "storage/rundb/detail/schema.h"
 
 namespace sluice::rundb {
@@ -25,7 +28,13 @@ Status each_row_of(Statement& statement, const Query::UseRow& use_row) {
 void Query::end_if(Stops stops) { file_->connection().end_if(std::move(stops)); }
 
 Result<std::vector<TableInfo>> Query::tables() {
-  ASSIGN_OR_RETURN(const std::vector<detail::SchemaEntity> entities, detail::schema_of_sluice());
+  ASSIGN_OR_RETURN(std::vector<detail::SchemaEntity> entities, detail::schema_of_sluice());
+  ASSIGN_OR_RETURN(const bool has_samples, detail::has_sample_tables(file_->connection()));
+  if (has_samples) {
+    ASSIGN_OR_RETURN(const auto of_samples, detail::sample_tables_of_sluice());
+    entities.insert(entities.end(), of_samples.begin(), of_samples.end());
+    std::ranges::sort(entities, {}, &detail::SchemaEntity::name);
+  }
   std::vector<TableInfo> tables;
   for (const detail::SchemaEntity& entity : entities) {
     TableInfo& table = tables.emplace_back();

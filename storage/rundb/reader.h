@@ -94,6 +94,7 @@ class Reader {
 
  private:
   friend class CatalogReader;
+  friend class SampleReader;
   friend class SpanReader;
   friend class TimelineReader;
   friend class Query;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "storage/rundb/sample_rows.h"
 
 namespace sluice::rundb {
 
@@ -271,6 +272,7 @@ struct Batch {
   std::vector<ModeRow> modes = {};
   std::vector<LatenessRow> lateness = {};  // added to what stands there
   std::vector<ValidationRow> validations = {};
+  SampleRows samples = {};
 };
 
 }  // namespace sluice::rundb

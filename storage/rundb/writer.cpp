@@ -16,6 +16,7 @@
 #include "storage/rundb/detail/name_tables.h"
 #include "storage/rundb/detail/recording_file.h"
 #include "storage/rundb/detail/row_io.h"
+#include "storage/rundb/detail/sample_tables.h"
 #include "storage/rundb/detail/schema.h"
 #include "storage/rundb/detail/sql_texts.h"
 #include "storage/rundb/detail/writer_lock.h"
@@ -96,6 +97,7 @@ struct Writer::Impl {
   Connection connection;
   detail::NameTables names;
   std::optional<detail::BatchWriter> batches;
+  std::optional<detail::SampleWriter> samples;  // from the first sample on
   Retention retention;
   std::int64_t thinned_steps = 0;
   std::int64_t steps_since_thinned = 0;
@@ -171,6 +173,14 @@ struct Writer::Impl {
     return spans_with_ids;
   }
 
+  Status write_samples(const SampleRows& rows) {
+    if (rows.is_empty()) return ok_status();
+    if (!samples) {
+      ASSIGN_OR_RETURN(samples, detail::SampleWriter::prepare(connection));
+    }
+    return samples->write(rows);
+  }
+
   // Thins when there are steps for it, not each batch: a tenth more than is asked for is kept
   // meanwhile.
   Status thin() {
@@ -226,6 +236,7 @@ struct Writer::Impl {
     }
     ASSIGN_OR_RETURN(Statement erase, detail::prepare_write(connection, "delete_lod_before"));
     RETURN_IF_ERROR(erase.run(std::int64_t{from_ts}, std::int64_t{kKeptLodLevel}));
+    if (samples) RETURN_IF_ERROR(samples->delete_before(from_ts));
     thinned_steps += fewer;
     return batches->write(std::array{StatRow{
         "steps_thinned", Severity::info, fewer,
@@ -310,6 +321,7 @@ Status Writer::write_facts(const Facts& facts) {
 Status Writer::append(const Batch& batch) {
   return impl_->commit([&]() -> Status {
     RETURN_IF_ERROR(impl_->batches->write(batch, impl_->with_ids(batch.spans)));
+    RETURN_IF_ERROR(impl_->write_samples(batch.samples));
     impl_->steps_since_thinned += std::ssize(batch.steps);
     return impl_->thin();
   });
@@ -320,6 +332,7 @@ Status Writer::close(std::span<const StatRow> last_stats) {
   impl_->closed = true;
   Status last_words = impl_->write_last_words(last_stats);
   impl_->batches.reset();
+  impl_->samples.reset();
   Status folded = detail::fold_log(impl_->connection);
   if (!impl_->status.ok()) return impl_->status;
   return last_words.ok() ? folded : last_words;

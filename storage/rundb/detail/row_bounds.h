@@ -31,6 +31,12 @@ constexpr bool is_consistent(const SpanRunRow& row) {
   return row.first_id >= 0 && row.last_id >= row.first_id;
 }
 
+constexpr bool is_consistent(const ProcessorTimeRow& row) {
+  return row.running <= row.dur && row.preempted <= row.dur && row.waiting <= row.dur;
+}
+// Callers come before those that they call, so that a chain has an end.
+constexpr bool is_consistent(const CallRow& row) { return row.caller_id < row.id; }
+
 template <typename Row>
 constexpr bool is_within_bounds(const Row& row) {
   const auto are_good = [&row](const auto&... columns) { return (columns.is_good(row) && ...); };

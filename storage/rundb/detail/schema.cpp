@@ -36,8 +36,6 @@ Status create_schema(Connection& connection) {
   });
 }
 
-namespace {
-
 Result<std::vector<SchemaEntity>> entities_of(Connection& connection) {
   ASSIGN_OR_RETURN(Statement statement, connection.prepare(read_sql("schema")));
   std::vector<SchemaEntity> entities;
@@ -47,6 +45,8 @@ Result<std::vector<SchemaEntity>> entities_of(Connection& connection) {
     entities.push_back({statement.text_at(0), statement.text_at(1), statement.text_at(2)});
   }
 }
+
+namespace {
 
 Status check_entities(Connection& connection) {
   ASSIGN_OR_RETURN(const std::vector<SchemaEntity> wanted, schema_of_sluice());
@@ -78,6 +78,14 @@ Result<std::vector<SchemaEntity>> schema_of_sluice() {
   ASSIGN_OR_RETURN(Connection connection, Connection::open(":memory:", Connection::Mode::create));
   RETURN_IF_ERROR(connection.execute(kTablesSql));
   RETURN_IF_ERROR(connection.execute(kViewsSql));
+  return entities_of(connection);
+}
+
+std::string sample_tables_sql() { return kSamplesSql; }
+
+Result<std::vector<SchemaEntity>> sample_tables_of_sluice() {
+  ASSIGN_OR_RETURN(Connection connection, Connection::open(":memory:", Connection::Mode::create));
+  RETURN_IF_ERROR(connection.execute(kSamplesSql));
   return entities_of(connection);
 }
 

@@ -27,6 +27,11 @@ struct SchemaEntity {
 };
 // The tables and views that create_schema() makes, by name.
 Result<std::vector<SchemaEntity>> schema_of_sluice();
+// Those of a connection.
+Result<std::vector<SchemaEntity>> entities_of(Connection& connection);
+// The tables of the processor samples, which a file may have besides.
+Result<std::vector<SchemaEntity>> sample_tables_of_sluice();
+std::string sample_tables_sql();
 
 // A run database may come from anywhere, and a view in place of a table would run what its author
 // wrote. So tables and views must be those of Sluice, to the letter, and there must be no trigger;

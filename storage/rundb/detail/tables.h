@@ -217,4 +217,41 @@ inline constexpr auto kTable<LongSpanRow> = table_of<LongSpanRow>("long_span")
                                                 .time("end_ts", &LongSpanRow::end_ts)
                                                 .integer("span_id", &LongSpanRow::span_id);
 
+template <>
+inline constexpr auto kTable<SampledThreadRow> = table_of<SampledThreadRow>("sampled_thread")
+                                                     .integer("id", &SampledThreadRow::id)
+                                                     .number("tid", &SampledThreadRow::tid)
+                                                     .text("name", &SampledThreadRow::name);
+
+template <>
+inline constexpr auto kTable<SampledFunctionRow> =
+    table_of<SampledFunctionRow>("sampled_function")
+        .integer("id", &SampledFunctionRow::id)
+        .text("name", &SampledFunctionRow::name)
+        .text("library", &SampledFunctionRow::library);
+
+template <>
+inline constexpr auto kTable<CallRow> = table_of<CallRow>("call")
+                                            .integer("id", &CallRow::id)
+                                            .integer_or_null("caller_id", &CallRow::caller_id)
+                                            .integer("function_id", &CallRow::function_id);
+
+template <>
+inline constexpr auto kTable<CallSampleRow> =
+    table_of<CallSampleRow>("call_sample")
+        .integer("thread_id", &CallSampleRow::thread_id)
+        .time("ts", &CallSampleRow::ts)
+        .number("cpu", &CallSampleRow::cpu)
+        .integer("call_id", &CallSampleRow::call_id);
+
+template <>
+inline constexpr auto kTable<ProcessorTimeRow> =
+    table_of<ProcessorTimeRow>("processor_time")
+        .integer("thread_id", &ProcessorTimeRow::thread_id)
+        .time("ts", &ProcessorTimeRow::ts)
+        .amount("dur", &ProcessorTimeRow::dur)
+        .amount("running", &ProcessorTimeRow::running)
+        .amount("preempted", &ProcessorTimeRow::preempted)
+        .amount("waiting", &ProcessorTimeRow::waiting);
+
 }  // namespace sluice::rundb

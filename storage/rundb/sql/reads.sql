@@ -278,6 +278,27 @@ WHERE type = 'table' AND name = 'meta' AND sql LIKE 'CREATE TABLE%';
 SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'
 ORDER BY name;
 
+-- name: sampled_threads
+SELECT {columns sampled_thread} FROM sampled_thread ORDER BY id;
+
+-- name: sampled_functions
+SELECT {columns sampled_function} FROM sampled_function ORDER BY id;
+
+-- name: calls
+SELECT {columns call} FROM call ORDER BY id;
+
+-- name: call_samples_between
+SELECT {columns call_sample} FROM call_sample WHERE ts >= ?1 AND ts < ?2;
+
+-- name: processor_times_between
+SELECT {columns processor_time} FROM processor_time WHERE ts + dur > ?1 AND ts < ?2;
+
+-- name: last_sample_ids
+SELECT
+  (SELECT coalesce(max(id), 0) FROM sampled_thread),
+  (SELECT coalesce(max(id), 0) FROM sampled_function),
+  (SELECT coalesce(max(id), 0) FROM call);
+
 -- What a copy asks that follows (storage/rundb/record_tail.h).
 -- name: clock_snapshots
 SELECT {columns clock_snapshot} FROM clock_snapshot ORDER BY rowid;

@@ -112,6 +112,27 @@ ON CONFLICT (step_id, name_id) DO UPDATE SET
 -- name: insert_verdict
 INSERT OR REPLACE INTO {row verdict};
 
+-- name: insert_sampled_thread
+INSERT OR REPLACE INTO {row sampled_thread};
+
+-- name: insert_sampled_function
+INSERT INTO {row sampled_function};
+
+-- name: insert_call
+INSERT INTO {row call};
+
+-- name: insert_call_sample
+INSERT INTO {row call_sample};
+
+-- name: insert_processor_time
+INSERT INTO {row processor_time};
+
+-- name: delete_call_samples_before
+DELETE FROM call_sample WHERE ts < ?1;
+
+-- name: delete_processor_times_before
+DELETE FROM processor_time WHERE ts + dur < ?1;
+
 -- What ended before a step that is still kept in full, by the runs of spans that ended as a whole.
 -- name: delete_flows_before
 DELETE FROM flow WHERE to_span <= ?1;
