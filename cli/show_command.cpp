@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/ranks_text.h"
 #include "cli/run_argument.h"
+#include "cli/samples_text.h"
 #include "cli/step_choice.h"
 #include "cli/stretches_text.h"
 #include "cli/terminal.h"
@@ -32,6 +33,7 @@ struct ShowArguments {
   std::vector<std::string> databases;  // of one run: one, or one a rank
   std::int64_t last = 10;
   std::string step;  // "N" or "A..B": explained; empty: none
+  bool samples = false;
   bool predict = true;
   bool json = false;
 };
@@ -106,6 +108,12 @@ void print_how_to_explain(const RunAnswer& shown, int columns) {
   print_lines("  " +
               wrapped(fmt::format("--step N explains a step, --step A..B several{}.", slowest),
                       columns - 2, "    "));
+}
+
+void print_how_to_see_samples(const RunAnswer& shown, int columns) {
+  if (!shown.has_samples) return;
+  print_lines("  " + wrapped("--samples shows which functions ran, and how long threads waited.",
+                             columns - 2, "    "));
 }
 
 constexpr int kNameColumns = 16;  // the longest of our stages has as many or fewer
@@ -359,6 +367,7 @@ void print_text(const RunAnswer& shown, std::int64_t last) {
   print_lines("\n" + answers_text(shown.answers(), columns));
   print_steps(shown, last, columns);
   print_how_to_explain(shown, columns);
+  print_how_to_see_samples(shown, columns);
   print_validations(shown, last, columns);
   print_spans(shown, columns);
   print_links(shown, columns);
@@ -385,13 +394,28 @@ void print_explanation(const RunAnswer& shown) {
   print_lines("  " + command_lines(command, columns, 2) + "\n");
 }
 
+// The samples alone, of the chosen steps or of all, with what has to be known of the record.
+void print_samples(const RunAnswer& shown) {
+  const int columns = terminal_columns();
+  print_head(shown, columns);
+  print_losses(shown, columns);
+  if (shown.analysis.ranks)
+    print_lines(wrapped("The samples are those of rank 0.", columns, "  "));
+  print_lines("\n" + samples_text(*shown.sampled, columns));
+}
+
 Status show(const ShowArguments& arguments) {
   answers::RunQuestion question{.databases = arguments.databases,
-                                .steps_with_shares = arguments.json ? arguments.last : 0};
+                                .steps_with_shares = arguments.json ? arguments.last : 0,
+                                .wants_samples = arguments.samples};
   if (!arguments.step.empty()) {
     ASSIGN_OR_RETURN(question.explained, analyze::parse_step_range("--step", arguments.step));
   }
   ASSIGN_OR_RETURN(RunAnswer run, answers::ask_run(question));
+  if (run.sampled && !arguments.json) {
+    print_samples(run);
+    return ok_status();
+  }
   if (run.explanation && !arguments.json) {
     print_explanation(run);
     return ok_status();
@@ -425,6 +449,10 @@ void add_show_command(CLI::App& app, int& exit_code) {
   command->add_option("--step", arguments->step,
                       "explain one step, N, or several, A..B (the first is 1): what each cause "
                       "took beside a usual step, and why");
+  command->add_flag("--samples", arguments->samples,
+                    "what threads did on the processors, in all of the run or with --step in those "
+                    "steps: which functions ran, how long threads waited; of a run with "
+                    "record_samples above 0");
   command->add_flag("!--no-predict", arguments->predict,
                     "do not simulate what settings would gain (which takes a second or so)");
   command->add_flag("--json", arguments->json, "print one JSON object and nothing else");
@@ -432,6 +460,7 @@ void add_show_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  sluice show out/tiny/run.db --last 20\n"
       "  sluice show out/tiny/run.db --step 20\n"
+      "  sluice show out/tiny/run.db --samples --step 10..20\n"
       "  sluice show out/tiny                     (OUTPUT of mpirun -n 4 sluice train)");
   command->callback([arguments, &exit_code] {
     const Status status = show(*arguments);

@@ -2,6 +2,7 @@
 
 #include "profiler/analyze/rank_records.h"
 #include "storage/rundb/query.h"
+#include "storage/rundb/sample_reader.h"
 
 namespace sluice::answers {
 namespace {
@@ -47,6 +48,11 @@ Result<RunAnswer> ask_record(const std::string& database, const RunQuestion& que
   if (question.explained) {
     ASSIGN_OR_RETURN(answer.explanation, analyze::explain_steps(*reader, answer.info, answer.steps,
                                                                 *question.explained, ranks));
+  }
+  ASSIGN_OR_RETURN(answer.has_samples, rundb::SampleReader(*reader).has_samples());
+  if (question.wants_samples) {
+    ASSIGN_OR_RETURN(answer.sampled, analyze::sampled_time(*reader, answer.info, answer.steps,
+                                                           question.explained));
   }
   return answer;
 }

@@ -13,6 +13,7 @@
 #include "profiler/analyze/activation_waits.h"
 #include "profiler/analyze/answers.h"
 #include "profiler/analyze/run_analysis.h"
+#include "profiler/analyze/sampled_time.h"
 #include "profiler/analyze/step_explanation.h"
 #include "profiler/analyze/step_verdicts.h"
 #include "profiler/analyze/stretches.h"
@@ -36,6 +37,8 @@ struct RunAnswer {
   std::vector<analyze::Stretch> stretches;
   std::map<std::int64_t, analyze::Shares> shares;       // of the last steps, by id, where asked for
   std::optional<analyze::StepExplanation> explanation;  // of chosen steps; none: nobody asked
+  bool has_samples = false;                             // of the processors (docs/sampling.md)
+  std::optional<analyze::SampledTime> sampled;          // what they say; none: nobody asked
   std::optional<analyze::PredictedChanges> predicted;   // none: nobody asked
 
   std::vector<analyze::Answer> answers() const;
@@ -47,6 +50,7 @@ struct RunQuestion {
   std::vector<std::string> databases;                // or folders; of one run: one, or one a rank
   std::int64_t steps_with_shares = 0;                // the last steps of which `shares` are wanted
   std::optional<analyze::StepRange> explained = {};  // the steps of which `explanation` is wanted
+  bool wants_samples = false;  // what they say of those steps, or of all: `sampled`
   Stops stops = {};  // then the question ends with ErrorCode::cancelled; empty: it never does
 };
 

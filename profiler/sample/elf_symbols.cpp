@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string_view>
+#include <utility>
 
 namespace sluice::sample {
 namespace {
@@ -61,31 +63,40 @@ std::string name_at(std::span<const std::byte> names, std::uint32_t offset) {
 bool is_function(const Elf64_Sym& symbol) {
   const auto type = ELF64_ST_TYPE(symbol.st_info);
   return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF &&
-         symbol.st_size > 0;
+         symbol.st_size > 0 && symbol.st_size <= std::numeric_limits<std::uint32_t>::max() &&
+         symbol.st_value < std::numeric_limits<std::uint64_t>::max() / 2;
 }
 
 }  // namespace
 
-std::vector<std::optional<ElfSymbol>> elf_symbols(std::span<const std::byte> file,
-                                                  std::span<const std::uint64_t> addresses) {
-  std::vector<std::optional<ElfSymbol>> found(addresses.size());
+ElfSymbols::ElfSymbols(std::span<const std::byte> file) {
   std::optional<SymbolTable> table = table_of_kind(file, SHT_SYMTAB);
   if (!table) table = table_of_kind(file, SHT_DYNSYM);
-  if (!table) return found;
+  if (!table) return;
+  names_ = table->names;
   const std::size_t count = table->symbols.size() / sizeof(Elf64_Sym);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count && symbols_.size() < kSymbolsMax; ++i) {
     const auto symbol = struct_at<Elf64_Sym>(table->symbols, i * sizeof(Elf64_Sym));
     if (!is_function(*symbol)) continue;
-    const std::uint64_t end = symbol->st_value + symbol->st_size;
-    for (auto at = std::ranges::lower_bound(addresses, symbol->st_value);
-         at != addresses.end() && *at < end; ++at) {
-      auto& of_address = found[static_cast<std::size_t>(at - addresses.begin())];
-      if (of_address) continue;  // another name of the same code
-      std::string name = name_at(table->names, symbol->st_name);
-      if (!name.empty()) of_address = ElfSymbol{symbol->st_value, end, std::move(name)};
-    }
+    symbols_.push_back(
+        {symbol->st_value, static_cast<std::uint32_t>(symbol->st_size), symbol->st_name});
   }
-  return found;
+  std::ranges::stable_sort(symbols_, {}, &Symbol::begin);
+}
+
+std::optional<ElfSymbol> ElfSymbols::at(std::uint64_t address) const {
+  // Functions may lie in others; the one that begins last is the innermost. Few do, so a few
+  // looks are enough.
+  constexpr int kLooks = 8;
+  auto after = std::ranges::upper_bound(symbols_, address, {}, &Symbol::begin);
+  for (int i = 0; i < kLooks && after != symbols_.begin(); ++i) {
+    const Symbol& symbol = *--after;
+    const std::uint64_t end = symbol.begin + symbol.size_bytes;
+    if (address >= end) continue;
+    std::string name = name_at(names_, symbol.name_at);
+    if (!name.empty()) return ElfSymbol{symbol.begin, end, std::move(name)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace sluice::sample

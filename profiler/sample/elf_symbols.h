@@ -2,7 +2,7 @@
 // Names of functions in an ELF file. The file may be anybody's: what lies outside of it, or is no
 // table of symbols, names nothing.
 //
-// Thread contract: free functions.
+// Thread contract: one thread at a time.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,9 +20,26 @@ struct ElfSymbol {
   std::string name = {};  // as the file has it
 };
 
-// For each address the function that it lies in, if the file's .symtab, or without one .dynsym,
-// says so with a size. `addresses`: ascending. One pass over the symbols, whatever is asked.
-std::vector<std::optional<ElfSymbol>> elf_symbols(std::span<const std::byte> file,
-                                                  std::span<const std::uint64_t> addresses);
+class ElfSymbols {
+ public:
+  // Of more functions than this (64 MiB) those that come last have no name.
+  static constexpr std::size_t kSymbolsMax = 4 << 20;
+
+  // One pass over the file's .symtab, or .dynsym where it has no other. The bytes outlive this.
+  explicit ElfSymbols(std::span<const std::byte> file);
+
+  // The function that the address lies in, if the file says so with a size.
+  std::optional<ElfSymbol> at(std::uint64_t address) const;
+
+ private:
+  struct Symbol {
+    std::uint64_t begin;
+    std::uint32_t size_bytes;
+    std::uint32_t name_at;
+  };
+
+  std::vector<Symbol> symbols_;  // by their begins
+  std::span<const std::byte> names_;
+};
 
 }  // namespace sluice::sample

@@ -1,11 +1,7 @@
 #include "profiler/sample/function_names.h"
 
 #include <cxxabi.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,38 +10,13 @@
 #include <optional>
 
 #include "profiler/sample/elf_symbols.h"
+#include "profiler/sample/mapped_file.h"
 
 namespace sluice::sample {
 namespace {
 
 // Names of templates may have thousands; a window shows some dozens of them.
 constexpr std::size_t kNameSizeMax = 1000;
-
-// A file's bytes, as long as this lives; none where it cannot be read.
-class MappedFile {
- public:
-  explicit MappedFile(const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return;
-    struct stat facts {};
-    if (::fstat(file, &facts) == 0 && facts.st_size > 0) {
-      const auto size = static_cast<std::size_t>(facts.st_size);
-      void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-      if (memory != MAP_FAILED) bytes_ = {static_cast<const std::byte*>(memory), size};
-    }
-    ::close(file);
-  }
-  ~MappedFile() {
-    if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::span<const std::byte> bytes_;
-};
 
 std::string demangled(const std::string& name) {
   int status = 0;
@@ -56,11 +27,26 @@ std::string demangled(const std::string& name) {
   return said;
 }
 
-bool begins_with(std::span<const std::byte> bytes, std::span<const std::byte> head) {
-  return bytes.size() >= head.size() && std::memcmp(bytes.data(), head.data(), head.size()) == 0;
+// None where the file is no longer the one that is loaded.
+std::span<const std::byte> bytes_if_loaded(std::span<const std::byte> bytes,
+                                           std::span<const std::byte> head) {
+  const bool is_same =
+      bytes.size() >= head.size() && std::memcmp(bytes.data(), head.data(), head.size()) == 0;
+  return is_same ? bytes : std::span<const std::byte>();
 }
 
 }  // namespace
+
+struct FunctionNames::File {
+  MappedFile bytes;
+  ElfSymbols symbols;
+
+  explicit File(const CodePlace& place)
+      : bytes(place.path), symbols(bytes_if_loaded(bytes.bytes(), place.head)) {}
+};
+
+FunctionNames::FunctionNames() = default;
+FunctionNames::~FunctionNames() = default;
 
 bool FunctionNames::is_known(std::uint64_t address) const {
   auto after = code_.upper_bound(address);
@@ -96,15 +82,11 @@ void FunctionNames::learn_of_file(std::span<const std::uint64_t> addresses,
                                   std::span<const CodePlace> places,
                                   std::vector<rundb::SampledFunctionRow>& rows) {
   const CodePlace& first = places.front();
-  std::vector<std::uint64_t> in_file;
-  for (const std::uint64_t address : addresses) in_file.push_back(address - first.load_bias);
-  const MappedFile file(first.path);
-  std::vector<std::optional<ElfSymbol>> symbols(addresses.size());
-  if (begins_with(file.bytes(), first.head)) symbols = elf_symbols(file.bytes(), in_file);
+  const ElfSymbols& symbols = symbols_of(first);
   const std::string library = first.library();
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     if (is_known(addresses[i])) continue;  // by the one before it
-    if (const auto& symbol = symbols[i]) {
+    if (const auto symbol = symbols.at(addresses[i] - first.load_bias)) {
       code_[symbol->begin + first.load_bias] = {symbol->end + first.load_bias,
                                                 id_of(demangled(symbol->name), library, rows)};
     } else {
@@ -113,6 +95,13 @@ void FunctionNames::learn_of_file(std::span<const std::uint64_t> addresses,
       code_[places[i].begin] = {places[i].end, id_of(name, library, rows)};
     }
   }
+}
+
+const ElfSymbols& FunctionNames::symbols_of(const CodePlace& place) {
+  const auto known = files_.find(place.path);
+  if (known != files_.end()) return known->second->symbols;
+  auto file = std::make_unique<File>(place);
+  return files_.emplace(place.path, std::move(file)).first->second->symbols;
 }
 
 std::int64_t FunctionNames::id_of(const std::string& name, const std::string& library,

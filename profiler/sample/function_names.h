@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -21,13 +22,18 @@ namespace sluice::sample {
 // ends there, since what follows may be no call at all.
 inline constexpr std::int64_t kUnknownFunction = 1;
 
+class ElfSymbols;
+
 class FunctionNames {
  public:
   // Of functions that are told apart; what comes later is unknown code, and counted.
   static constexpr std::size_t kFunctionsMax = 1 << 16;
 
+  FunctionNames();
+  ~FunctionNames();
+
   // Looks up those that are not known; new functions are appended to `rows`. Reads files, so it
-  // takes milliseconds when there are new ones.
+  // takes tens of milliseconds when a large library comes up for the first time.
   void learn(std::vector<std::uint64_t> addresses, std::vector<rundb::SampledFunctionRow>& rows);
   // Only after learn().
   std::int64_t function_of(std::uint64_t address) const;
@@ -39,13 +45,17 @@ class FunctionNames {
     std::int64_t function = kUnknownFunction;
   };
 
+  struct File;
+
   bool is_known(std::uint64_t address) const;
   void learn_of_file(std::span<const std::uint64_t> addresses, std::span<const CodePlace> places,
                      std::vector<rundb::SampledFunctionRow>& rows);
+  const ElfSymbols& symbols_of(const CodePlace& place);
   std::int64_t id_of(const std::string& name, const std::string& library,
                      std::vector<rundb::SampledFunctionRow>& rows);
 
   std::map<std::uint64_t, Code> code_;  // by its begin
+  std::map<std::string, std::unique_ptr<File>> files_;  // by their paths
   std::unordered_map<std::string, std::int64_t> ids_;
   std::int64_t left_out_count_ = 0;
 };

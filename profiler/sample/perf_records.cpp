@@ -99,7 +99,7 @@ PerfRecord life_from(Fields& fields, PerfKind kind) {
   record.pid = fields.take<std::uint32_t>();
   (void)fields.take<std::uint32_t>();
   record.tid = fields.take<std::uint32_t>();
-  (void)fields.take<std::uint32_t>();
+  record.parent_tid = fields.take<std::uint32_t>();
   record.ts = static_cast<TimeNs>(fields.take<std::uint64_t>());
   return record;
 }

@@ -33,6 +33,7 @@ struct PerfRecord {
   std::uint32_t tid = 0;
   std::uint32_t cpu = 0;
   TimeNs ts = 0;  // of CLOCK_MONOTONIC
+  std::uint32_t parent_tid = 0;  // that began the thread
   std::uint64_t lost_count = 0;
   std::string name = {};
   // Addresses of code of the process, the innermost first: where the thread was, and where each

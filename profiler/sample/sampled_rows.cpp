@@ -16,6 +16,13 @@ void SampledRows::set_name(std::int64_t thread, std::uint32_t tid, const std::st
   rows_.threads.push_back({thread, tid, name});
 }
 
+// Until it has one of its own, which may have come already.
+void SampledRows::take_name_of_parent(std::int64_t thread, const PerfRecord& record) {
+  const auto parent = threads_.find(record.parent_tid);
+  if (!names_[thread].empty() || parent == threads_.end()) return;
+  set_name(thread, record.tid, std::string(names_[parent->second]));
+}
+
 std::int64_t SampledRows::thread_of(const PerfRecord& record) {
   const auto known = threads_.find(record.tid);
   if (known != threads_.end()) return known->second;
@@ -64,6 +71,8 @@ void SampledRows::add_one(const PerfRecord& record) {
       threads_.erase(record.tid);
       break;
     case PerfKind::thread_begins:
+      take_name_of_parent(thread, record);
+      break;
     case PerfKind::lost:
       break;
   }

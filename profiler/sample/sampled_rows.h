@@ -39,6 +39,7 @@ class SampledRows {
  private:
   void add_one(const PerfRecord& record);
   std::int64_t thread_of(const PerfRecord& record);
+  void take_name_of_parent(std::int64_t thread, const PerfRecord& record);
   void set_name(std::int64_t thread, std::uint32_t tid, const std::string& name);
 
   const std::uint32_t own_pid_;
