@@ -31,13 +31,20 @@ std::string cut(const std::string& text, int columns) {
   return text.size() <= size ? text : text.substr(0, size - 3) + "...";
 }
 
+// What a function runs, where it is one of libtorch's that only run another.
+std::string_view what_runs(std::string_view name) {
+  constexpr std::string_view kWrapper = "::callback_fn<";
+  const std::size_t at = name.find(kWrapper);
+  return at == std::string_view::npos ? name : name.substr(at + kWrapper.size());
+}
+
 // "  43 % +-3   at::native::...            libtorch_cpu.so"
 std::string function_line(const SampledFunctions& of, const SampledFunction& function,
                           std::int64_t count, int columns) {
   const bool has_library = columns >= kLibraryFromColumns;
   const int name_columns = std::max(12, columns - 16 - (has_library ? kLibraryColumns + 1 : 0));
   std::string name = escaped_for_terminal(
-      short_kernel_name(function.name, static_cast<std::size_t>(name_columns)));
+      short_kernel_name(what_runs(function.name), static_cast<std::size_t>(name_columns)));
   name = cut(name, name_columns);
   std::string line =
       fmt::format("  {:>5} +-{:<4} {}", percent(of.share(count)),
@@ -111,9 +118,11 @@ std::string samples_text(const analyze::SampledTime& time, int columns) {
                          analyze::kSampledFunctionsMax, columns);
   for (std::size_t i = 0; i < std::min(time.stages.size(), kStagesShown); ++i) {
     const analyze::SampledStage& stage = time.stages[i];
-    text += wrapped(fmt::format("While {} was under way, {} samples of all threads:",
+    const std::string threads =
+        stage.threads.empty() ? "all threads" : fmt::format("threads named {}", stage.threads);
+    text += wrapped(fmt::format("While {} was under way, {} samples of {}:",
                                 escaped_for_terminal(stage.name),
-                                format_whole(stage.functions.sample_count)),
+                                format_whole(stage.functions.sample_count), threads),
                     columns, "  ");
     text += functions_text(stage.functions, stage.functions.by_self, &SampledFunction::self_count,
                            kFunctionsOfStage, columns);

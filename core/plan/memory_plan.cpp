@@ -21,6 +21,17 @@ namespace {
 // Rings of the recorder, the collector's batches and SQLite's cache; bounded in profiler/collect.
 constexpr std::int64_t kRecordingBytes = 24 << 20;
 
+// The rings of the processor samples (profiler/sample), a processor each, and what knows the names
+// of functions and the calls.
+constexpr std::int64_t kSampleRingBytes = 516 << 10;
+constexpr std::int64_t kSamplerBytes = 48 << 20;
+
+std::int64_t sampler_bytes(const settings::RunConfig& config) {
+  return config.record_samples == 0
+             ? 0
+             : kSamplerBytes + kSampleRingBytes * std::int64_t{usable_processor_count()};
+}
+
 void add(MemoryPlan& plan, const MemoryItems& items) {
   for (const MemoryItem& item : items) {
     if (item.size_bytes == 0) continue;
@@ -196,6 +207,7 @@ MemoryPlan plan_memory(const RunPlan& run, const ModelMemory& model, const Memor
   add(plan, {{"messages between ranks",
               shard::message_memory_bytes(run.share, run.config.batch.rank_count)}});
   add(plan, {{"recording", run.config.record == record::Level::off ? 0 : kRecordingBytes}});
+  add(plan, {{"processor samples (record_samples)", sampler_bytes(run.config)}});
   plan.set_cap(cap);
   return plan;
 }

@@ -43,8 +43,8 @@ WorkExecutor::WorkExecutor(std::unique_ptr<io::IoEngine> engine, const Options& 
                            int done_fd, std::shared_ptr<CompletionBoard> board)
     : done_fd_{done_fd},
       lanes_(std::move(engine), options.lanes),
-      compute_(1, done_fd),
-      host_(options.host_worker_count, done_fd),
+      compute_(1, done_fd, "compute"),
+      host_(options.host_worker_count, done_fd, "host"),
       external_(std::move(board)) {}
 
 WorkExecutor::EventFd::~EventFd() { close(fd); }

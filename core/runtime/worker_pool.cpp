@@ -1,5 +1,6 @@
 #include "core/runtime/worker_pool.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +11,11 @@
 
 namespace sluice::runtime {
 
-WorkerPool::WorkerPool(int thread_count, int done_fd) : done_fd_(done_fd) {
+WorkerPool::WorkerPool(int thread_count, int done_fd, const char* thread_name)
+    : done_fd_(done_fd) {
   CHECK_GT(thread_count, 0);
   try {
-    for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { work(); });
+    for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this, thread_name] { work(thread_name); });
   } catch (const std::exception&) {
     // A thread was refused. No destructor runs, and those that have begun may not outlive the pool.
     {
@@ -52,7 +54,9 @@ void WorkerPool::collect(OperationQueue& done) {
   while (!done_.empty()) done.push(done_.pop());
 }
 
-void WorkerPool::work() {
+void WorkerPool::work(const char* thread_name) {
+  // First of all: libraries that begin threads of their own here have them inherit the name.
+  ::pthread_setname_np(::pthread_self(), thread_name);
   while (true) {
     OperationState* state = nullptr;
     {

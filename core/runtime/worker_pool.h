@@ -18,7 +18,9 @@ namespace sluice::runtime {
 class WorkerPool {
  public:
   // `done_fd` is an eventfd that is written to whenever something has finished.
-  WorkerPool(int thread_count, int done_fd);
+  // `thread_name`: of each, as the system and the processor samples have it: the kind of the tracks
+  // that have their operations; at most 15 characters.
+  WorkerPool(int thread_count, int done_fd, const char* thread_name);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -31,7 +33,7 @@ class WorkerPool {
   void collect(OperationQueue& done);
 
  private:
-  void work();
+  void work(const char* thread_name);
 
   const int done_fd_;
   OperationQueue asked_;  // not issued yet; the owner's

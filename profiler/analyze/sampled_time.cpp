@@ -14,7 +14,7 @@
 namespace sluice::analyze {
 namespace {
 
-constexpr const char* kUnknownCode = "code of no library";
+constexpr const char* kUnknownCode = "code of no library (made at run time)";
 
 // In which time; of all of a record what bounds every time that a row may have.
 struct Stretch {
@@ -178,17 +178,23 @@ Status add_threads(rundb::SampleReader& reader, Stretch stretch,
   return ok_status();
 }
 
-// When operations of a name were under way, by name.
-Result<std::map<std::string, Intervals>> operations_between(rundb::Reader& reader,
-                                                            const RunInfo& info, Stretch stretch) {
-  std::map<std::string, Intervals> operations;
+// When operations were under way: by their name, and by that of the threads that ran them, "" where
+// that is not known.
+using Operations = std::map<std::pair<std::string, std::string>, Intervals>;
+
+Result<Operations> operations_between(rundb::Reader& reader, const RunInfo& info, Stretch stretch,
+                                      const std::set<std::string>& thread_names) {
+  Operations operations;
   RETURN_IF_ERROR(rundb::SpanReader(reader).each_span_between(
       stretch.begin, stretch.end, [&](const rundb::SpanRow& row) {
         const auto track = info.tracks.find(row.track_id);
         const auto name = info.strings.find(row.name_id);
         if (track == info.tracks.end() || name == info.strings.end() || row.dur == 0) return;
         if (track->second.is_beside_schedule() || track->second.is_waiting()) return;
-        operations[name->second].add(row.ts, row.end_ts());
+        const std::string& kind = track->second.kind;
+        const bool has_threads =
+            (kind == "compute" || kind == "host") && thread_names.contains(kind);
+        operations[{name->second, has_threads ? kind : std::string()}].add(row.ts, row.end_ts());
       }));
   return operations;
 }
@@ -200,13 +206,24 @@ bool contains(const std::vector<Interval>& intervals, TimeNs ts) {
 
 Status add_stages(rundb::Reader& reader, const RunInfo& info, Stretch stretch, const Calls& calls,
                   const std::vector<rundb::CallSampleRow>& samples, SampledTime& time) {
-  ASSIGN_OR_RETURN(auto operations, operations_between(reader, info, stretch));
-  for (auto& [name, intervals] : operations) {
+  ASSIGN_OR_RETURN(const auto threads, rundb::SampleReader(reader).threads());
+  std::map<std::int64_t, std::string> names;
+  std::set<std::string> thread_names;
+  for (const rundb::SampledThreadRow& row : threads) {
+    names[row.id] = row.name;
+    thread_names.insert(row.name);
+  }
+  ASSIGN_OR_RETURN(Operations operations,
+                   operations_between(reader, info, stretch, thread_names));
+  for (auto& [what, intervals] : operations) {
+    const auto& [name, of_threads] = what;
     Counts counts;
     for (const rundb::CallSampleRow& sample : samples) {
+      if (!of_threads.empty() && names[sample.thread_id] != of_threads) continue;
       if (contains(intervals.merged(), sample.ts)) counts.add(sample.call_id);
     }
-    if (counts.sample_count() > 0) time.stages.push_back({name, counts.functions(calls)});
+    if (counts.sample_count() > 0)
+      time.stages.push_back({name, of_threads, counts.functions(calls)});
   }
   std::ranges::stable_sort(time.stages, std::greater<>(), [](const SampledStage& stage) {
     return stage.functions.sample_count;

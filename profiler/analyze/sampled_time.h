@@ -3,8 +3,10 @@
 // (docs/sampling.md): how long each ran, waited and was preempted, which functions ran, and which
 // ran while operations of a name were under way.
 //
-// An operation and a sample are joined by time alone, since the record does not say on which thread
-// an operation ran: what other threads did meanwhile counts, too.
+// Operations of tracks of kind `compute` and `host` are joined with the samples of the threads that
+// have the kind as their name (core/runtime/worker_pool.h), where there are such. Other operations
+// and samples are joined by time alone, since the record does not say on which thread an operation
+// ran: what other threads did meanwhile counts, too.
 //
 // Thread contract: plain data and free functions that use their reader. Memory: the samples and
 // operations of the stretch.
@@ -39,7 +41,7 @@ struct SampledThread {
 };
 
 struct SampledFunction {
-  std::string name = {};          // "code of no library" where that is all that is known
+  std::string name = {};          // "code of no library (made at run time)" where that is all that is known
   std::string library = {};       // ""
   std::int64_t self_count = 0;    // samples in the function itself
   std::int64_t total_count = 0;   // in it or in what it called
@@ -61,6 +63,7 @@ struct SampledFunctions {
 // count for several names.
 struct SampledStage {
   std::string name = {};
+  std::string threads = {};  // the name of the threads whose samples these are; "": of all
   SampledFunctions functions = {};
 };
 

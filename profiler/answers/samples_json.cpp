@@ -51,7 +51,8 @@ Json to_json(const analyze::SampledTime& time) {
   add_lists(time.functions, json);
   json["stages"] = Json::array();
   for (const analyze::SampledStage& stage : time.stages) {
-    Json row = {{"name", stage.name}};
+    Json row = {{"name", stage.name},
+                {"threads", stage.threads.empty() ? Json() : Json(stage.threads)}};
     add_lists(stage.functions, row);
     json["stages"].push_back(std::move(row));
   }

@@ -1,5 +1,7 @@
 #include "profiler/collect/collector.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 #include "base/check.h"
@@ -28,6 +30,7 @@ Collector::~Collector() {
 }
 
 void Collector::run() {
+  ::pthread_setname_np(::pthread_self(), "collector");
   if (options_.thread_begins != nullptr) options_.thread_begins();
   std::unique_lock lock(mutex_);
   while (!stop_asked_ || flush_asked_ > flush_done_) {
