@@ -71,7 +71,12 @@ void require_same(Connection& connection, const DeclaredTable& table) {
 
 TEST_CASE("rows declare the columns of their tables, with type and NULL") {
   const TempFolder folder;
-  require_ok(require_ok(Writer::create(folder.file("run.db"), IfExists::refuse))->close());
+  {
+    auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
+    Batch sampled;  // makes the tables of the samples
+    sampled.samples.threads = {{1, 1, "thread"}};
+    require_ok(writer->append(sampled));
+  }
   Connection connection =
       require_ok(Connection::open(folder.file("run.db"), Connection::Mode::read));
   std::set<std::string_view> declared;
