@@ -73,10 +73,10 @@ std::string threads_text(const analyze::SampledTime& time, int columns) {
     const analyze::SampledThread& thread = time.threads[i];
     const std::string name = fmt::format(
         "{} {}", escaped_for_terminal(thread.name.empty() ? "thread" : thread.name), thread.tid);
-    text += fmt::format("  {} {:>8} {:>9} {:>8} {:>8}\n",
-                        padded(cut(name, name_columns), name_columns),
-                        percent(thread.shares.running), percent(thread.shares.preempted),
-                        percent(thread.shares.waiting), format_whole(thread.sample_count));
+    text +=
+        fmt::format("  {} {:>8} {:>9} {:>8} {:>8}\n", padded(cut(name, name_columns), name_columns),
+                    percent(thread.shares.running), percent(thread.shares.preempted),
+                    percent(thread.shares.waiting), format_whole(thread.sample_count));
   }
   const std::size_t left_out = time.thread_count - std::min(time.thread_count, kThreadsShown);
   if (left_out > 0)
@@ -104,9 +104,9 @@ std::string samples_text(const analyze::SampledTime& time, int columns) {
     return wrapped("Processor samples: " + time.why_none + ".", columns, "  ");
   std::string text = wrapped(head_of(time) + ".", columns, "  ");
   if (time.lost_count > 0)
-    text += wrapped(fmt::format("{} more records were lost in the whole run.",
-                                format_whole(time.lost_count)),
-                    columns, "  ");
+    text += wrapped(
+        fmt::format("{} more records were lost in the whole run.", format_whole(time.lost_count)),
+        columns, "  ");
   text += threads_text(time, columns);
   if (!time.why_none.empty())
     return text + wrapped(analyze::sentence_of(time.why_none), columns, "  ");
@@ -120,10 +120,10 @@ std::string samples_text(const analyze::SampledTime& time, int columns) {
     const analyze::SampledStage& stage = time.stages[i];
     const std::string threads =
         stage.threads.empty() ? "all threads" : fmt::format("threads named {}", stage.threads);
-    text += wrapped(fmt::format("While {} was under way, {} samples of {}:",
-                                escaped_for_terminal(stage.name),
-                                format_whole(stage.functions.sample_count), threads),
-                    columns, "  ");
+    text += wrapped(
+        fmt::format("While {} was under way, {} samples of {}:", escaped_for_terminal(stage.name),
+                    format_whole(stage.functions.sample_count), threads),
+        columns, "  ");
     text += functions_text(stage.functions, stage.functions.by_self, &SampledFunction::self_count,
                            kFunctionsOfStage, columns);
   }

@@ -111,7 +111,7 @@ void print_how_to_explain(const RunAnswer& shown, int columns) {
 }
 
 void print_how_to_see_samples(const RunAnswer& shown, int columns) {
-  if (!shown.has_samples) return;
+  if (!shown.samples.are_there) return;
   print_lines("  " + wrapped("--samples shows which functions ran, and how long threads waited.",
                              columns - 2, "    "));
 }
@@ -399,9 +399,8 @@ void print_samples(const RunAnswer& shown) {
   const int columns = terminal_columns();
   print_head(shown, columns);
   print_losses(shown, columns);
-  if (shown.analysis.ranks)
-    print_lines(wrapped("The samples are those of rank 0.", columns, "  "));
-  print_lines("\n" + samples_text(*shown.sampled, columns));
+  if (shown.analysis.ranks) print_lines(wrapped("The samples are those of rank 0.", columns, "  "));
+  print_lines("\n" + samples_text(*shown.samples.said, columns));
 }
 
 Status show(const ShowArguments& arguments) {
@@ -412,7 +411,7 @@ Status show(const ShowArguments& arguments) {
     ASSIGN_OR_RETURN(question.explained, analyze::parse_step_range("--step", arguments.step));
   }
   ASSIGN_OR_RETURN(RunAnswer run, answers::ask_run(question));
-  if (run.sampled && !arguments.json) {
+  if (run.samples.said && !arguments.json) {
     print_samples(run);
     return ok_status();
   }

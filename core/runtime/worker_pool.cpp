@@ -11,11 +11,11 @@
 
 namespace sluice::runtime {
 
-WorkerPool::WorkerPool(int thread_count, int done_fd, const char* thread_name)
-    : done_fd_(done_fd) {
+WorkerPool::WorkerPool(int thread_count, int done_fd, const char* thread_name) : done_fd_(done_fd) {
   CHECK_GT(thread_count, 0);
   try {
-    for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this, thread_name] { work(thread_name); });
+    for (int i = 0; i < thread_count; ++i)
+      threads_.emplace_back([this, thread_name] { work(thread_name); });
   } catch (const std::exception&) {
     // A thread was refused. No destructor runs, and those that have begun may not outlive the pool.
     {

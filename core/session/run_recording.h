@@ -72,7 +72,7 @@ class RunRecording {
   std::string database_;
   record::Recorder recorder_;
   std::unique_ptr<ProgramRecording> program_;
-  std::unique_ptr<GpuRecording> gpu_;  // null: none
+  std::unique_ptr<GpuRecording> gpu_;             // null: none
   std::unique_ptr<sample::HostSampler> sampler_;  // null: none
   std::unique_ptr<collect::Collector> collector_;
   std::int64_t first_step_ = 0;

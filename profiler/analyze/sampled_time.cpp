@@ -14,6 +14,7 @@
 namespace sluice::analyze {
 namespace {
 
+constexpr std::size_t kChainMax = 256;
 constexpr const char* kUnknownCode = "code of no library (made at run time)";
 
 // In which time; of all of a record what bounds every time that a row may have.
@@ -44,10 +45,11 @@ class Calls {
     return calls;
   }
 
-  // The functions of a chain, the innermost first; a caller's id is smaller, so it has an end.
+  // The functions of a chain, the innermost first. A caller's id is smaller, so it has an end; what
+  // is longer than any that is recorded (profiler/sample/perf_records.h) is cut.
   std::vector<std::int64_t> chain_of(std::int64_t call_id) const {
     std::vector<std::int64_t> functions;
-    for (auto call = calls_.find(call_id); call != calls_.end();
+    for (auto call = calls_.find(call_id); call != calls_.end() && functions.size() < kChainMax;
          call = calls_.find(call->second.caller_id)) {
       functions.push_back(call->second.function_id);
     }
@@ -163,12 +165,12 @@ Status add_threads(rundb::SampleReader& reader, Stretch stretch,
   for (const rundb::SampledThreadRow& row : threads) {
     const auto sum = sums.find(row.id);
     if (sum == sums.end()) continue;
-    time.threads.push_back({.name = row.name,
-                            .tid = row.tid,
-                            .dur = sum->second.dur,
-                            .shares = shares_of(sum->second),
-                            .sample_count = std::ranges::count(
-                                samples, row.id, &rundb::CallSampleRow::thread_id)});
+    time.threads.push_back(
+        {.name = row.name,
+         .tid = row.tid,
+         .dur = sum->second.dur,
+         .shares = shares_of(sum->second),
+         .sample_count = std::ranges::count(samples, row.id, &rundb::CallSampleRow::thread_id)});
   }
   const auto ran_ns = [](const SampledThread& thread) {
     return static_cast<double>(thread.dur) * thread.shares.running;
@@ -213,8 +215,7 @@ Status add_stages(rundb::Reader& reader, const RunInfo& info, Stretch stretch, c
     names[row.id] = row.name;
     thread_names.insert(row.name);
   }
-  ASSIGN_OR_RETURN(Operations operations,
-                   operations_between(reader, info, stretch, thread_names));
+  ASSIGN_OR_RETURN(Operations operations, operations_between(reader, info, stretch, thread_names));
   for (auto& [what, intervals] : operations) {
     const auto& [name, of_threads] = what;
     Counts counts;
@@ -225,9 +226,8 @@ Status add_stages(rundb::Reader& reader, const RunInfo& info, Stretch stretch, c
     if (counts.sample_count() > 0)
       time.stages.push_back({name, of_threads, counts.functions(calls)});
   }
-  std::ranges::stable_sort(time.stages, std::greater<>(), [](const SampledStage& stage) {
-    return stage.functions.sample_count;
-  });
+  std::ranges::stable_sort(time.stages, std::greater<>(),
+                           [](const SampledStage& stage) { return stage.functions.sample_count; });
   return ok_status();
 }
 

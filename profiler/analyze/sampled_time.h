@@ -4,9 +4,9 @@
 // ran while operations of a name were under way.
 //
 // Operations of tracks of kind `compute` and `host` are joined with the samples of the threads that
-// have the kind as their name (core/runtime/worker_pool.h), where there are such. Other operations
-// and samples are joined by time alone, since the record does not say on which thread an operation
-// ran: what other threads did meanwhile counts, too.
+// have the kind as their name (core/runtime/worker_pool.h), where there are such. Others are joined
+// by time alone, since the record does not say on which thread an operation ran: what all threads
+// did meanwhile counts.
 //
 // Thread contract: plain data and free functions that use their reader. Memory: the samples and
 // operations of the stretch.
@@ -41,13 +41,13 @@ struct SampledThread {
 };
 
 struct SampledFunction {
-  std::string name = {};          // "code of no library (made at run time)" where that is all that is known
-  std::string library = {};       // ""
-  std::int64_t self_count = 0;    // samples in the function itself
-  std::int64_t total_count = 0;   // in it or in what it called
+  std::string name = {};  // "code of no library (made at run time)" where that is all that is known
+  std::string library = {};      // ""
+  std::int64_t self_count = 0;   // samples in the function itself
+  std::int64_t total_count = 0;  // in it or in what it called
 };
 
-// Of samples that are chosen somehow.
+// The functions of samples that are chosen somehow.
 struct SampledFunctions {
   std::int64_t sample_count = 0;
   std::vector<SampledFunction> by_self = {};   // the most first, at most kSampledFunctionsMax
@@ -73,11 +73,12 @@ struct SampledTime {
   std::int64_t lost_count = 0;              // of the whole record
   std::vector<SampledThread> threads = {};  // who ran the longest first, at most kSampledThreadsMax
   std::size_t thread_count = 0;
-  ProcessorShares shares = {};             // of all threads' time
-  TimeNs running_ns = 0;                   // of all threads
-  SampledFunctions functions = {};         // of all samples
-  std::vector<SampledStage> stages = {};   // who has the most samples first
-  std::string why_none = {};  // why there are no samples here; no sentence of its own; "": there are
+  ProcessorShares shares = {};            // of all threads' time
+  TimeNs running_ns = 0;                  // of all threads
+  SampledFunctions functions = {};        // of all samples
+  std::vector<SampledStage> stages = {};  // who has the most samples first
+  std::string why_none =
+      {};  // why there are no samples here; no sentence of its own; "": there are
 };
 
 // `steps`: all of the run. ErrorCode::config: the run has no such steps; corrupt: damaged tables.

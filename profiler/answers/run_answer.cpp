@@ -49,10 +49,10 @@ Result<RunAnswer> ask_record(const std::string& database, const RunQuestion& que
     ASSIGN_OR_RETURN(answer.explanation, analyze::explain_steps(*reader, answer.info, answer.steps,
                                                                 *question.explained, ranks));
   }
-  ASSIGN_OR_RETURN(answer.has_samples, rundb::SampleReader(*reader).has_samples());
+  ASSIGN_OR_RETURN(answer.samples.are_there, rundb::SampleReader(*reader).has_samples());
   if (question.wants_samples) {
-    ASSIGN_OR_RETURN(answer.sampled, analyze::sampled_time(*reader, answer.info, answer.steps,
-                                                           question.explained));
+    ASSIGN_OR_RETURN(answer.samples.said,
+                     analyze::sampled_time(*reader, answer.info, answer.steps, question.explained));
   }
   return answer;
 }

@@ -22,6 +22,12 @@
 
 namespace sluice::answers {
 
+// Those of the record (docs/sampling.md).
+struct ProcessorSamples {
+  bool are_there = false;
+  std::optional<analyze::SampledTime> said;  // none: nobody asked
+};
+
 // All of it is read in one snapshot.
 struct RunAnswer {
   std::string database;  // its path; of several ranks rank 0's
@@ -37,9 +43,8 @@ struct RunAnswer {
   std::vector<analyze::Stretch> stretches;
   std::map<std::int64_t, analyze::Shares> shares;       // of the last steps, by id, where asked for
   std::optional<analyze::StepExplanation> explanation;  // of chosen steps; none: nobody asked
-  bool has_samples = false;                             // of the processors (docs/sampling.md)
-  std::optional<analyze::SampledTime> sampled;          // what they say; none: nobody asked
-  std::optional<analyze::PredictedChanges> predicted;   // none: nobody asked
+  ProcessorSamples samples;
+  std::optional<analyze::PredictedChanges> predicted;  // none: nobody asked
 
   std::vector<analyze::Answer> answers() const;
   std::string meta_value(std::string_view key) const;  // "?": the record does not say
@@ -50,7 +55,7 @@ struct RunQuestion {
   std::vector<std::string> databases;                // or folders; of one run: one, or one a rank
   std::int64_t steps_with_shares = 0;                // the last steps of which `shares` are wanted
   std::optional<analyze::StepRange> explained = {};  // the steps of which `explanation` is wanted
-  bool wants_samples = false;  // what they say of those steps, or of all: `sampled`
+  bool wants_samples = false;  // what they say of those steps, or of all: `samples.said`
   Stops stops = {};  // then the question ends with ErrorCode::cancelled; empty: it never does
 };
 

@@ -145,7 +145,7 @@ Json to_json(const RunAnswer& run) {
   json["verdict"] = verdict_json(run);
   json["findings"] = findings_json(run);
   if (run.explanation) json["explanation"] = to_json(*run.explanation);
-  if (run.sampled) json["samples"] = to_json(*run.sampled);
+  if (run.samples.said) json["samples"] = to_json(*run.samples.said);
   if (run.analysis.ranks) json["ranks"] = to_json(*run.analysis.ranks);
   json["answers"] = answers_json(run.answers());
   json["knob_changes"] = knob_changes_json(run.info.knob_changes);

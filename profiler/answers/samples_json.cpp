@@ -4,9 +4,8 @@ namespace sluice::answers {
 namespace {
 
 Json shares_of(const analyze::ProcessorShares& shares) {
-  return {{"running", shares.running},
-          {"preempted", shares.preempted},
-          {"waiting", shares.waiting}};
+  return {
+      {"running", shares.running}, {"preempted", shares.preempted}, {"waiting", shares.waiting}};
 }
 
 Json list_of(const analyze::SampledFunctions& of, const std::vector<analyze::SampledFunction>& list,

@@ -1,5 +1,5 @@
 #pragma once
-// What the processor samples say of a stretch of a run, as JSON, for `sluice show --samples --json`.
+// What the processor samples say of a stretch of a run, as JSON: `sluice show --samples --json`.
 //
 // Thread contract: free function.
 

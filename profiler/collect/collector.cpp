@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "profiler/collect/drain.h"
+#include "storage/rundb/sample_rows.h"
 
 namespace sluice::collect {
 

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "storage/rundb/sample_rows.h"
 
 namespace sluice::collect {
 

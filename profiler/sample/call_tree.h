@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "profiler/sample/function_names.h"
-#include "storage/rundb/sample_rows.h"
+#include "storage/rundb/rows.h"
 
 namespace sluice::sample {
 
@@ -21,8 +21,7 @@ class CallTree {
 
   // The addresses of a chain whose functions are to be known: a call returns behind the instruction
   // that made it, which may be another function's begin.
-  static void add_addresses(std::span<const std::uint64_t> chain,
-                            std::vector<std::uint64_t>& into);
+  static void add_addresses(std::span<const std::uint64_t> chain, std::vector<std::uint64_t>& into);
 
   // The call that the innermost address of a chain is in; new ones are appended to `rows`. The
   // chain ends at code that no library has.

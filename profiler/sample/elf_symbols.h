@@ -22,7 +22,7 @@ struct ElfSymbol {
 
 class ElfSymbols {
  public:
-  // Of more functions than this (64 MiB) those that come last have no name.
+  // Where a file has more functions (this many take 64 MiB), the last ones have no name.
   static constexpr std::size_t kSymbolsMax = 4 << 20;
 
   // One pass over the file's .symtab, or .dynsym where it has no other. The bytes outlive this.

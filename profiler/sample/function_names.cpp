@@ -90,8 +90,7 @@ void FunctionNames::learn_of_file(std::span<const std::uint64_t> addresses,
       code_[symbol->begin + first.load_bias] = {symbol->end + first.load_bias,
                                                 id_of(demangled(symbol->name), library, rows)};
     } else {
-      const std::string name =
-          fmt::format("{}+{:#x}", library, places[i].begin - first.load_bias);
+      const std::string name = fmt::format("{}+{:#x}", library, places[i].begin - first.load_bias);
       code_[places[i].begin] = {places[i].end, id_of(name, library, rows)};
     }
   }

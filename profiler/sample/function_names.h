@@ -1,7 +1,7 @@
 #pragma once
 // The functions that addresses of this process lie in, each asked for once: a name from the
-// library's file where that has one, else "library+0xoffset" of where the function begins, never the
-// name of a neighbour.
+// library's file where that has one, else "library+0xoffset" of where the function begins, and
+// never the name of a neighbour.
 //
 // Thread contract: one thread at a time.
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "profiler/sample/loaded_code.h"
-#include "storage/rundb/sample_rows.h"
+#include "storage/rundb/rows.h"
 
 namespace sluice::sample {
 
@@ -26,7 +26,7 @@ class ElfSymbols;
 
 class FunctionNames {
  public:
-  // Of functions that are told apart; what comes later is unknown code, and counted.
+  // Functions that are told apart; what comes later is unknown code, and counted.
   static constexpr std::size_t kFunctionsMax = 1 << 16;
 
   FunctionNames();
@@ -54,7 +54,7 @@ class FunctionNames {
   std::int64_t id_of(const std::string& name, const std::string& library,
                      std::vector<rundb::SampledFunctionRow>& rows);
 
-  std::map<std::uint64_t, Code> code_;  // by its begin
+  std::map<std::uint64_t, Code> code_;                  // by its begin
   std::map<std::string, std::unique_ptr<File>> files_;  // by their paths
   std::unordered_map<std::string, std::int64_t> ids_;
   std::int64_t left_out_count_ = 0;

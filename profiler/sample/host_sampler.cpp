@@ -69,8 +69,8 @@ void HostSampler::pass(bool is_last) {
   unread_count_ += rings_->drain(pending_) > 0 ? 1 : 0;
   std::ranges::stable_sort(pending_, {}, &PerfRecord::ts);
   const TimeNs until = is_last ? now_ts : now_ts - kLateNsMax;
-  const auto young = is_last ? pending_.end()
-                             : std::ranges::lower_bound(pending_, until, {}, &PerfRecord::ts);
+  const auto young =
+      is_last ? pending_.end() : std::ranges::lower_bound(pending_, until, {}, &PerfRecord::ts);
   rows_.add(std::span(pending_.begin(), young));
   pending_.erase(pending_.begin(), young);
   lost_count_ = rows_.lost_count() + unread_count_;

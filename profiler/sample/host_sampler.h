@@ -1,7 +1,7 @@
 #pragma once
 // Samples where the threads of this process are, and notes when each leaves a processor and comes
-// back, as far as the kernel lets a process ask (perf_event). A thread of its own turns the kernel's
-// records into rows ten times a second.
+// back, as far as the kernel lets a process ask (perf_event). A thread of its own turns the records
+// of the kernel into rows ten times a second.
 //
 // Not seen: the kernel's own code (a thread in a system call runs, and has no samples), callers
 // beyond a function without a frame pointer, what a thread waits for, other processes.

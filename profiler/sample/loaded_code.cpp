@@ -24,9 +24,7 @@ class Library {
  public:
   explicit Library(const dl_phdr_info& info) : info_(info) {}
 
-  bool has_code_at(std::uint64_t address) const {
-    return any_segment(address, PF_X).has_value();
-  }
+  bool has_code_at(std::uint64_t address) const { return any_segment(address, PF_X).has_value(); }
 
   CodePlace place_of(std::uint64_t address) const {
     CodePlace place;
@@ -44,12 +42,12 @@ class Library {
 
  private:
   std::span<const ElfW(Phdr)> segments() const { return {info_.dlpi_phdr, info_.dlpi_phnum}; }
-  Bytes bytes_of(const ElfW(Phdr)& segment) const {
+  Bytes bytes_of(const ElfW(Phdr) & segment) const {
     const std::uint64_t begin = info_.dlpi_addr + segment.p_vaddr;
     return {begin, begin + segment.p_memsz};
   }
   std::optional<Bytes> any_segment(std::uint64_t address, std::uint32_t flags) const {
-    for (const ElfW(Phdr)& segment : segments()) {
+    for (const ElfW(Phdr) & segment : segments()) {
       if (segment.p_type == PT_LOAD && (segment.p_flags & flags) == flags &&
           bytes_of(segment).contains(address)) {
         return bytes_of(segment);
@@ -59,7 +57,7 @@ class Library {
   }
 
   std::vector<std::byte> head() const {
-    for (const ElfW(Phdr)& segment : segments()) {
+    for (const ElfW(Phdr) & segment : segments()) {
       if (segment.p_type != PT_LOAD || segment.p_offset != 0 || (segment.p_flags & PF_R) == 0)
         continue;
       const auto* const begin = reinterpret_cast<const std::byte*>(bytes_of(segment).begin);
@@ -84,15 +82,15 @@ class Library {
     constexpr std::uint8_t kSigned32FromHere = 0x1b;
     constexpr std::uint8_t kUnsigned32 = 0x03;
     constexpr std::uint8_t kSigned32FromTable = 0x3b;
-    const auto table = std::ranges::find(segments(), std::uint32_t{PT_GNU_EH_FRAME},
-                                         &ElfW(Phdr)::p_type);
+    const auto table =
+        std::ranges::find(segments(), std::uint32_t{PT_GNU_EH_FRAME}, &ElfW(Phdr)::p_type);
     if (table == segments().end()) return std::nullopt;
     const std::uint64_t at = bytes_of(*table).begin;
     const auto forms = read<std::uint32_t>(at);
     const auto count = read<std::uint32_t>(at + 8);
-    if (!forms || !count || *forms != (1u | std::uint32_t{kSigned32FromHere} << 8 |
-                                       std::uint32_t{kUnsigned32} << 16 |
-                                       std::uint32_t{kSigned32FromTable} << 24)) {
+    if (!forms || !count ||
+        *forms != (1u | std::uint32_t{kSigned32FromHere} << 8 | std::uint32_t{kUnsigned32} << 16 |
+                   std::uint32_t{kSigned32FromTable} << 24)) {
       return std::nullopt;
     }
     return entry_of(address, at, *count);

@@ -11,12 +11,12 @@
 
 namespace sluice::sample {
 
-// Of one address.
+// Where one address lies.
 struct CodePlace {
-  std::string path = {};         // of the library's file; "": the address is of no loaded code
-  std::uint64_t load_bias = 0;   // an address less this is what the file calls it
-  std::uint64_t begin = 0;       // of the function; the address itself where that is not known
-  std::uint64_t end = 0;         // behind the function
+  std::string path = {};        // of the library's file; "": the address is of no loaded code
+  std::uint64_t load_bias = 0;  // an address less this is what the file calls it
+  std::uint64_t begin = 0;      // of the function; the address itself where that is not known
+  std::uint64_t end = 0;        // behind the function
   // What the memory has of the file's first bytes: a file that was replaced since has others.
   std::vector<std::byte> head = {};
 

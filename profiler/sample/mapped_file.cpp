@@ -10,7 +10,7 @@ namespace sluice::sample {
 MappedFile::MappedFile(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
-  struct stat facts {};
+  struct stat facts{};
   if (::fstat(file, &facts) == 0 && facts.st_size > 0) {
     const auto size = static_cast<std::size_t>(facts.st_size);
     void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);

@@ -93,7 +93,7 @@ PerfRecord switch_from(Fields& fields, std::uint16_t misc) {
   return record;
 }
 
-// Of a fork and an exit: whose it was says the trailer, whom it made or ended these fields.
+// A fork or an exit: the fields name the thread that begins or ends, and who began it.
 PerfRecord life_from(Fields& fields, PerfKind kind) {
   PerfRecord record{.kind = kind};
   record.pid = fields.take<std::uint32_t>();

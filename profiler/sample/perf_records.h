@@ -32,7 +32,7 @@ struct PerfRecord {
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
   std::uint32_t cpu = 0;
-  TimeNs ts = 0;  // of CLOCK_MONOTONIC
+  TimeNs ts = 0;                 // of CLOCK_MONOTONIC
   std::uint32_t parent_tid = 0;  // that began the thread
   std::uint64_t lost_count = 0;
   std::string name = {};

@@ -41,8 +41,8 @@ perf_event_attr attributes_of(int samples_per_second) {
   attributes.config = PERF_COUNT_SW_CPU_CLOCK;
   attributes.freq = 1;
   attributes.sample_freq = static_cast<std::uint64_t>(samples_per_second);
-  attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-                           PERF_SAMPLE_CALLCHAIN;
+  attributes.sample_type =
+      PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN;
   attributes.disabled = 1;
   attributes.inherit = 1;
   attributes.exclude_kernel = 1;
@@ -66,8 +66,8 @@ std::string paranoid_level() {
 
 Error refusal(int error) {
   const std::string level = paranoid_level();
-  const std::string head = fmt::format("samples of the processors: perf_event_open: {}",
-                                       std::strerror(error));
+  const std::string head =
+      fmt::format("samples of the processors: perf_event_open: {}", std::strerror(error));
   if ((error == EACCES || error == EPERM) && std::atoi(level.c_str()) > 2) {
     return make_error(ErrorCode::unsupported,
                       "{}; kernel.perf_event_paranoid is {}: `sysctl kernel.perf_event_paranoid=2` "
@@ -130,8 +130,8 @@ class PerfRings::Ring {
     page_bytes_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     int error = 0;
     for (ring_bytes_ = kRingBytesMax; ring_bytes_ >= kRingBytesMin; ring_bytes_ /= 2) {
-      void* const memory = ::mmap(nullptr, page_bytes_ + ring_bytes_, PROT_READ | PROT_WRITE,
-                                  MAP_SHARED, event_, 0);
+      void* const memory =
+          ::mmap(nullptr, page_bytes_ + ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, event_, 0);
       error = errno;
       if (memory == MAP_FAILED) continue;
       memory_ = static_cast<std::byte*>(memory);

@@ -49,8 +49,8 @@ void SampledRows::add_one(const PerfRecord& record) {
   switch (record.kind) {
     case PerfKind::sample:
       times_.seen_running(thread, record.ts);
-      rows_.samples.push_back({thread, record.ts, record.cpu,
-                               calls_.call_of(record.chain, functions_, rows_.calls)});
+      rows_.samples.push_back(
+          {thread, record.ts, record.cpu, calls_.call_of(record.chain, functions_, rows_.calls)});
       ++sample_count_;
       break;
     case PerfKind::switched_in:

@@ -14,7 +14,7 @@
 #include "profiler/sample/function_names.h"
 #include "profiler/sample/perf_records.h"
 #include "profiler/sample/thread_times.h"
-#include "storage/rundb/sample_rows.h"
+#include "storage/rundb/rows.h"
 
 namespace sluice::sample {
 

@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "storage/rundb/sample_rows.h"
+#include "storage/rundb/rows.h"
 
 namespace sluice::sample {
 
@@ -25,7 +25,7 @@ class ThreadTimes {
   // The thread is there from `ts` on, in a state that its first change says: whoever leaves a
   // processor was on it.
   void begin(std::int64_t thread, TimeNs ts);
-  // It is in `state` from `ts` on. Times of a thread that are older than its last one count as that.
+  // It is in `state` from `ts` on. A time that is older than the thread's last one counts as that.
   void change(std::int64_t thread, ThreadState state, TimeNs ts);
   // A sample found it running.
   void seen_running(std::int64_t thread, TimeNs ts);

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "storage/rundb/reader.h"
-#include "storage/rundb/sample_rows.h"
+#include "storage/rundb/rows.h"
 
 namespace sluice::rundb {
 

@@ -77,7 +77,7 @@ MAY_USE = {
     "core/plan": PLAN_MAY,
     # A run without model, text and command line.
     "core/session": {*PLAN_MAY, "storage/rundb", "profiler/collect", "profiler/analyze",
-                     "profiler/cupti", "core/plan", "core/control"},
+                     "profiler/cupti", "profiler/sample", "core/plan", "core/control"},
     "core/train": {*PLAN_MAY, "core/plan", "core/data", "core/session", "core/collective"},
     "core/simulate": {*PLAN_MAY, "core/plan", "core/train", "core/collective", "core/shard"},
     "core/tune": {*PLAN_MAY, "storage/rundb", "profiler/analyze", "core/control", "core/plan",
@@ -90,6 +90,7 @@ MAY_USE = {
                      "core/session", "core/settings", "core/simulate", "core/train", "core/tune",
                      "profiler/analyze", "profiler/answers"},
     "profiler/collect": {"base", "profiler/record", "storage/rundb"},
+    "profiler/sample": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
     "profiler/inject": {"base", "storage/rundb", "profiler/record", "profiler/collect",
                         "profiler/c_api", "profiler/cupti"},

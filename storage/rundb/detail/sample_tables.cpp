@@ -65,17 +65,17 @@ Result<SampleWriter> SampleWriter::prepare(Connection& connection) {
                    prepare_write(connection, "delete_processor_times_before"));
   ASSIGN_OR_RETURN(Statement last, connection.prepare(read_sql("last_sample_ids")));
   ASSIGN_OR_RETURN([[maybe_unused]] const bool has_row, last.step());
-  return SampleWriter(std::make_unique<Statements>(Statements{
-      .thread = std::move(thread),
-      .function = std::move(function),
-      .call = std::move(call),
-      .sample = std::move(sample),
-      .time = std::move(time),
-      .delete_samples = std::move(delete_samples),
-      .delete_times = std::move(delete_times),
-      .thread_base = last.int64_at(0),
-      .function_base = last.int64_at(1),
-      .call_base = last.int64_at(2)}));
+  return SampleWriter(
+      std::make_unique<Statements>(Statements{.thread = std::move(thread),
+                                              .function = std::move(function),
+                                              .call = std::move(call),
+                                              .sample = std::move(sample),
+                                              .time = std::move(time),
+                                              .delete_samples = std::move(delete_samples),
+                                              .delete_times = std::move(delete_times),
+                                              .thread_base = last.int64_at(0),
+                                              .function_base = last.int64_at(1),
+                                              .call_base = last.int64_at(2)}));
 }
 
 Status SampleWriter::write(const SampleRows& rows) {

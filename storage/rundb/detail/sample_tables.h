@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "storage/rundb/detail/connection.h"
-#include "storage/rundb/sample_rows.h"
+#include "storage/rundb/rows.h"
 
 namespace sluice::rundb::detail {
 

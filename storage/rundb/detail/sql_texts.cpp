@@ -104,8 +104,8 @@ const std::vector<DeclaredTable>& declared_tables() {
       tables_of<MetaRow, ClockRow, ClockOffsetRow, StatRow, StringRow, TrackRow, StepRow,
                 ValidationRow, SpanRow, CounterRow, SpanRunRow, SpanBatchRow, LodRow, LongSpanRow,
                 FlowRow, DeviceRow, LinkRow, TrackLinkRow, StageRow, ModeRow, SubgroupRow, KnobRow,
-                KnobChangeRow, LatenessRow, VerdictRow, SampledThreadRow, SampledFunctionRow, CallRow,
-                CallSampleRow, ProcessorTimeRow>();
+                KnobChangeRow, LatenessRow, VerdictRow, SampledThreadRow, SampledFunctionRow,
+                CallRow, CallSampleRow, ProcessorTimeRow>();
   return tables;
 }
 

@@ -237,12 +237,11 @@ inline constexpr auto kTable<CallRow> = table_of<CallRow>("call")
                                             .integer("function_id", &CallRow::function_id);
 
 template <>
-inline constexpr auto kTable<CallSampleRow> =
-    table_of<CallSampleRow>("call_sample")
-        .integer("thread_id", &CallSampleRow::thread_id)
-        .time("ts", &CallSampleRow::ts)
-        .number("cpu", &CallSampleRow::cpu)
-        .integer("call_id", &CallSampleRow::call_id);
+inline constexpr auto kTable<CallSampleRow> = table_of<CallSampleRow>("call_sample")
+                                                  .integer("thread_id", &CallSampleRow::thread_id)
+                                                  .time("ts", &CallSampleRow::ts)
+                                                  .number("cpu", &CallSampleRow::cpu)
+                                                  .integer("call_id", &CallSampleRow::call_id);
 
 template <>
 inline constexpr auto kTable<ProcessorTimeRow> =

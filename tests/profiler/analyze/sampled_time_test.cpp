@@ -21,7 +21,8 @@ constexpr TimeNs kMillis = 1'000'000;
 class PlantedSamples {
  public:
   explicit PlantedSamples(const std::string& name_of_thread = "compute")
-      : writer_(require_ok(rundb::Writer::create(folder_.file("run.db"), rundb::IfExists::refuse))) {
+      : writer_(
+            require_ok(rundb::Writer::create(folder_.file("run.db"), rundb::IfExists::refuse))) {
     rundb::Batch batch;
     batch.samples.threads = {{1, 11, name_of_thread}, {2, 12, "copies"}};
     batch.samples.functions = {

@@ -1,5 +1,5 @@
-// The sampler on this very process. How many samples come depends on the machine: asked is only that
-// some do, and what they say.
+// The sampler on this very process. How many samples come depends on the machine: asked is only
+// that some do, and what they say.
 
 #include "profiler/sample/host_sampler.h"
 
@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "storage/rundb/sample_rows.h"
 #include "tests/skip.h"
 
 namespace sluice::sample {

@@ -22,8 +22,7 @@ TEST_CASE("a perf ring's records are read with their threads and times") {
   ring.add_sample(10, 11, 1000, {0x5000, 0x6000});
   ring.add_switch(10, 11, 2000, PERF_RECORD_MISC_SWITCH_OUT);
   ring.add_switch(10, 11, 3000, 0);
-  ring.add_switch(10, 11, 4000,
-                  PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
+  ring.add_switch(10, 11, 4000, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
   ring.add_life(PERF_RECORD_FORK, 10, 12, 11, 5000);
   ring.add_name(10, 12, 5500, "worker");
   ring.add_life(PERF_RECORD_EXIT, 10, 12, 11, 6000);
@@ -51,8 +50,9 @@ TEST_CASE("a perf ring's records are read with their threads and times") {
   CHECK(records[7].lost_count == 42);
 }
 
-TEST_CASE("a chain without addresses is where the thread was, and addresses of the kernel are left "
-          "out") {
+TEST_CASE(
+    "a chain without addresses is where the thread was, and addresses of the kernel are left "
+    "out") {
   MadeRing ring;
   ring.add_sample(10, 11, 1000, {});
   ring.add_sample(10, 11, 2000,

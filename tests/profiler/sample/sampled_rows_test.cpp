@@ -34,13 +34,15 @@ TEST_CASE("samples and switches become rows of their threads") {
   CHECK(rows.sample_count() == 1);
 }
 
-TEST_CASE("a thread has its parent's name until it gets one, and a number that comes again is "
-          "another thread") {
+TEST_CASE(
+    "a thread has its parent's name until it gets one, and a number that comes again is "
+    "another thread") {
   SampledRows rows(kPid);
   rows.add_thread(100, "main", 0);
-  std::vector<PerfRecord> records = {
-      record(PerfKind::thread_begins, 101, 1 * kMillisecond), record(PerfKind::name, 101, 2 * kMillisecond),
-      record(PerfKind::thread_ends, 101, 3 * kMillisecond), record(PerfKind::thread_begins, 101, 4 * kMillisecond)};
+  std::vector<PerfRecord> records = {record(PerfKind::thread_begins, 101, 1 * kMillisecond),
+                                     record(PerfKind::name, 101, 2 * kMillisecond),
+                                     record(PerfKind::thread_ends, 101, 3 * kMillisecond),
+                                     record(PerfKind::thread_begins, 101, 4 * kMillisecond)};
   records[0].parent_tid = records[3].parent_tid = 100;
   records[1].name = "worker";
   rows.add(records);

@@ -81,7 +81,8 @@ TEST_CASE("samples before the steps that are kept in full are removed with them"
   writer->set_retention({.full_steps = 2});
   for (std::int64_t step = 0; step < 10; ++step) {
     Batch batch = batch_of(step * 1000);
-    if (step > 0) batch.samples.threads = {}, batch.samples.functions = {}, batch.samples.calls = {};
+    if (step > 0)
+      batch.samples.threads = {}, batch.samples.functions = {}, batch.samples.calls = {};
     batch.steps.push_back({.id = step, .ts = step * 1000, .dur = 900, .tokens = 1});
     require_ok(writer->append(batch));
   }
@@ -111,9 +112,9 @@ TEST_CASE("tables of samples that are not Sluice's own are refused, and the rest
 }
 
 TEST_CASE("rows of samples that no run has are refused") {
-  for (const char* sql : {"UPDATE call SET caller_id = 2 WHERE id = 1",
-                          "UPDATE processor_time SET running = dur + 1",
-                          "UPDATE call_sample SET ts = 9223372036854775807"}) {
+  for (const char* sql :
+       {"UPDATE call SET caller_id = 2 WHERE id = 1", "UPDATE processor_time SET running = dur + 1",
+        "UPDATE call_sample SET ts = 9223372036854775807"}) {
     const TempFolder folder;
     {
       auto writer = require_ok(Writer::create(folder.file("run.db"), IfExists::refuse));
