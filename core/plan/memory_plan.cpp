@@ -21,15 +21,15 @@ namespace {
 // Rings of the recorder, the collector's batches and SQLite's cache; bounded in profiler/collect.
 constexpr std::int64_t kRecordingBytes = 24 << 20;
 
-// The rings of the processor samples (profiler/sample), a processor each, and what knows the names
-// of functions and the calls.
-constexpr std::int64_t kSampleRingBytes = 516 << 10;
-constexpr std::int64_t kSamplerBytes = 48 << 20;
+// Processor samples (profiler/sample): rings of 4 MiB, or 36 KiB a processor where that is more,
+// and what knows the names of functions and the calls.
+constexpr std::int64_t kSampleRingBytesMin = 36 << 10;
+constexpr std::int64_t kSamplerBytes = 52 << 20;
 
 std::int64_t sampler_bytes(const settings::RunConfig& config) {
   return config.record_samples == 0
              ? 0
-             : kSamplerBytes + kSampleRingBytes * std::int64_t{usable_processor_count()};
+             : kSamplerBytes + kSampleRingBytesMin * std::int64_t{usable_processor_count()};
 }
 
 void add(MemoryPlan& plan, const MemoryItems& items) {

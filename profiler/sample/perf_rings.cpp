@@ -23,8 +23,11 @@ namespace sluice::sample {
 namespace {
 
 // A ring and its page of control are what kernel.perf_event_mlock_kb (516) grants each processor of
-// a user without counting it as locked memory. Where several processes share that, smaller ones do.
+// a user without locked memory. Where several processes share that, smaller ones do.
 constexpr std::size_t kRingBytesMax = 512 << 10;
+// The kernel counts the rings as locked memory of the user all the same when io_uring asks for some
+// of the 8 MiB that a user usually has.
+constexpr std::size_t kAllRingsBytesMax = 4 << 20;
 constexpr std::size_t kRingBytesMin = 32 << 10;
 // Descriptors of a process are 1024 where nobody has raised the limit.
 constexpr std::size_t kEventsMax = 512;
@@ -99,6 +102,14 @@ Error no_ring(int error) {
                     kRingBytesMin >> 10, std::strerror(error));
 }
 
+// What is granted first; at least kRingBytesMin, however many processors there are.
+std::size_t ring_bytes_for(std::size_t processor_count) {
+  std::size_t ring_bytes = kRingBytesMax;
+  while (ring_bytes > kRingBytesMin && ring_bytes * processor_count > kAllRingsBytesMax)
+    ring_bytes /= 2;
+  return ring_bytes;
+}
+
 // The processors that this process may run on.
 std::vector<int> own_processors() {
   cpu_set_t set;
@@ -126,10 +137,11 @@ class PerfRings::Ring {
 
   int event() const { return event_; }
 
-  Status map() {
+  // `wanted_bytes`, a power of two, or less where the kernel grants no more.
+  Status map(std::size_t wanted_bytes) {
     page_bytes_ = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     int error = 0;
-    for (ring_bytes_ = kRingBytesMax; ring_bytes_ >= kRingBytesMin; ring_bytes_ /= 2) {
+    for (ring_bytes_ = wanted_bytes; ring_bytes_ >= kRingBytesMin; ring_bytes_ /= 2) {
       void* const memory =
           ::mmap(nullptr, page_bytes_ + ring_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, event_, 0);
       error = errno;
@@ -180,7 +192,7 @@ Result<std::unique_ptr<PerfRings>> PerfRings::open(int samples_per_second) {
     const int event = open_event(attributes, own_tid, cpu);
     if (event < 0) return refusal(errno);
     opened->rings_.push_back(std::make_unique<Ring>(event));
-    RETURN_IF_ERROR(opened->rings_.back()->map());
+    RETURN_IF_ERROR(opened->rings_.back()->map(ring_bytes_for(processors.size())));
   }
   if (processors.empty()) return refusal(ENODEV);
   for (const OwnThread& thread : own_threads()) {
