@@ -39,4 +39,10 @@ std::string short_kernel_name(std::string_view name, std::size_t size_max) {
   return text.append(kDots);
 }
 
+std::string_view what_runs(std::string_view name) {
+  constexpr std::string_view kWrapper = "::callback_fn<";
+  const std::size_t at = name.find(kWrapper);
+  return at == std::string_view::npos ? name : name.substr(at + kWrapper.size());
+}
+
 }  // namespace sluice

@@ -15,4 +15,7 @@ namespace sluice {
 // Other names are only cut.
 std::string short_kernel_name(std::string_view name, std::size_t size_max);
 
+// What a function runs, where it is one of libtorch's that only run another.
+std::string_view what_runs(std::string_view name);
+
 }  // namespace sluice

@@ -31,13 +31,6 @@ std::string cut(const std::string& text, int columns) {
   return text.size() <= size ? text : text.substr(0, size - 3) + "...";
 }
 
-// What a function runs, where it is one of libtorch's that only run another.
-std::string_view what_runs(std::string_view name) {
-  constexpr std::string_view kWrapper = "::callback_fn<";
-  const std::size_t at = name.find(kWrapper);
-  return at == std::string_view::npos ? name : name.substr(at + kWrapper.size());
-}
-
 // "  43 % +-3   at::native::...            libtorch_cpu.so"
 std::string function_line(const SampledFunctions& of, const SampledFunction& function,
                           std::int64_t count, int columns) {

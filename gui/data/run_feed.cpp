@@ -48,6 +48,9 @@ std::shared_ptr<const SpanStatistics> RunFeed::range_statistics() const {
   return impl_->channel.statistics.of_range.latest();
 }
 std::shared_ptr<const Findings> RunFeed::found() const { return impl_->channel.found.latest(); }
+std::shared_ptr<const analyze::SampledTime> RunFeed::samples() const {
+  return impl_->channel.samples.latest();
+}
 std::shared_ptr<const analyze::StepExplanation> RunFeed::explanation() const {
   return impl_->channel.explanation.latest();
 }

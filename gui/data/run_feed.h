@@ -21,6 +21,7 @@
 #include "base/units.h"
 
 namespace sluice::analyze {
+struct SampledTime;
 struct StepExplanation;
 struct StepRange;
 }  // namespace sluice::analyze
@@ -70,6 +71,8 @@ class RunFeed {
   std::shared_ptr<const Findings> found() const;
   // Why the steps that were asked for last took as long as they did.
   std::shared_ptr<const analyze::StepExplanation> explanation() const;
+  // What processors did in these steps; null: it was not recorded.
+  std::shared_ptr<const analyze::SampledTime> samples() const;
 
   void want_timeline(const TimelineRequest& request);
   void choose_span(std::int64_t span_id);  // 0: none

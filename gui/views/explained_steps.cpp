@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gui/views/processor_samples.h"
 #include "gui/views/run_colours.h"
 #include "gui/widgets/figures.h"
 #include "gui/widgets/look.h"
@@ -123,6 +124,9 @@ void draw_explained_steps(const RunPieces& pieces, TimelineState& timeline,
     return;
   }
   ExplainedSteps(*of, timeline, foreground).draw();
+  const analyze::SampledTime* samples = pieces.samples.get();
+  if (samples != nullptr && samples->steps == timeline.explained())
+    draw_processor_samples(*samples);
 }
 
 }  // namespace sluice::gui

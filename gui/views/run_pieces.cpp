@@ -21,6 +21,7 @@ void RunPieces::pick_up() {
   range_statistics = feed->range_statistics();
   found = feed->found();
   explanation = feed->explanation();
+  samples = feed->samples();
 }
 
 const std::string& RunPieces::own_database() const {

@@ -13,6 +13,7 @@
 
 namespace sluice::analyze {
 struct Answer;
+struct SampledTime;
 struct StepExplanation;
 }  // namespace sluice::analyze
 
@@ -39,6 +40,7 @@ struct RunPieces {
   std::shared_ptr<const SpanStatistics> range_statistics;
   std::shared_ptr<const Findings> found;
   std::shared_ptr<const analyze::StepExplanation> explanation;
+  std::shared_ptr<const analyze::SampledTime> samples;  // of the explained steps
 
   // Once a frame, before anything is drawn.
   void pick_up();

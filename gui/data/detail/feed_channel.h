@@ -12,6 +12,7 @@
 #include "gui/data/run_snapshot.h"
 #include "gui/data/span_scan.h"
 #include "gui/data/timeline_request.h"
+#include "profiler/analyze/sampled_time.h"
 #include "profiler/analyze/step_explanation.h"
 
 namespace sluice::gui::detail {
@@ -47,6 +48,7 @@ class FeedChannel {
   Statistics statistics;
   Published<Findings> found;
   Published<analyze::StepExplanation> explanation;
+  Published<analyze::SampledTime> samples;  // of the same steps
 
   Requests requests() const {
     const MutexLock lock(mutex_);

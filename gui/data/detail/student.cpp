@@ -88,10 +88,20 @@ class Student {
       none.why_unknown = explanation.error().message();
       explanation = std::move(none);
     }
+    channel_->samples.publish(samples_of(run, *steps));
     channel_->explanation.publish(
         std::make_shared<const analyze::StepExplanation>(*std::move(explanation)));
     channel_->options.wake();
     return ok_status();
+  }
+
+  // Null: none were recorded.
+  std::shared_ptr<const analyze::SampledTime> samples_of(const RunSnapshot& run,
+                                                         const analyze::StepRange& steps) {
+    Result<analyze::SampledTime> samples =
+        analyze::sampled_time(*reader_, run.facts->info, *run.steps, steps);
+    if (!samples.ok() || samples->threads.empty()) return nullptr;
+    return std::make_shared<const analyze::SampledTime>(*std::move(samples));
   }
 
   Status rank(std::int64_t span_id) {
