@@ -9,6 +9,7 @@ namespace sluice::mcp {
 
 std::vector<Tool> run_tools();     // list_runs, overview, links, causes, stretches, compare
 std::vector<Tool> span_tools();    // step_path, explain_step, spans
+std::vector<Tool> sample_tools();  // samples
 std::vector<Tool> sql_tools();     // query_sql
 std::vector<Tool> tuning_tools();  // what_if, propose
 std::vector<Tool> knob_tools();    // knobs

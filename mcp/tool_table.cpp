@@ -21,7 +21,8 @@ Result<std::string> database_at(const Arguments& arguments, const Call& call) {
 const std::vector<Tool>& tool_table() {
   static const std::vector<Tool> table = [] {
     std::vector<Tool> tools;
-    for (auto* group : {run_tools, span_tools, sql_tools, tuning_tools, knob_tools, write_tools}) {
+    for (auto* group :
+         {run_tools, span_tools, sample_tools, sql_tools, tuning_tools, knob_tools, write_tools}) {
       for (Tool& tool : group()) tools.push_back(std::move(tool));
     }
     for (Tool& tool : tools) {

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 
+from mcp_client import client
 from sluice_run import (DEEP_MODEL, LIMIT_S, SLUICE, Reply, Skip, database, main, require,
                         require_equal, sluice, test)
 
@@ -99,6 +100,24 @@ def show_says_what_ran_and_how_sure_that_is(place):
         require(words in text, f"show --samples does not say {words!r}: {text}")
     all_of_it = sluice("show", path, "--no-predict").done().out
     require("--samples shows" in all_of_it, "show does not point to its samples")
+
+
+@test
+def a_program_asks_for_samples(place):
+    path = sampled(place)
+    place.train(output="unsampled").done()
+    with client("--runs", place.path) as asks:
+        said = asks.found("samples", run="out/run.db", max_bytes=262144)
+        with database(path) as db:
+            count, = db.execute("SELECT count(*) FROM call_sample").fetchone()
+        require_equal(said["sample_count"], count, "samples")
+        require(said["by_self"] and said["threads"] and said["stages"], f"lists: {said}")
+        short = asks.found("samples", run="out/run.db", step=3, last=12)
+        require_equal((short["first_step"], short["last_step"]), (3, 12), "steps")
+        asks.refused("samples", "`step` has to name the first one", run="out/run.db", last=3)
+        asks.refused("samples", "the run has steps 1 to 12", run="out/run.db", step=40)
+        none = asks.call("samples", run="unsampled/run.db")
+        require_equal(none["outcome"], "could not look", "outcome without samples")
 
 
 @test
