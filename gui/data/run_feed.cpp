@@ -49,10 +49,10 @@ std::shared_ptr<const SpanStatistics> RunFeed::range_statistics() const {
 }
 std::shared_ptr<const Findings> RunFeed::found() const { return impl_->channel.found.latest(); }
 std::shared_ptr<const analyze::SampledTime> RunFeed::samples() const {
-  return impl_->channel.samples.latest();
+  return impl_->channel.steps.samples.latest();
 }
 std::shared_ptr<const analyze::StepExplanation> RunFeed::explanation() const {
-  return impl_->channel.explanation.latest();
+  return impl_->channel.steps.explanation.latest();
 }
 SqlConsole& RunFeed::console() { return impl_->console; }
 

@@ -47,8 +47,11 @@ class FeedChannel {
   };
   Statistics statistics;
   Published<Findings> found;
-  Published<analyze::StepExplanation> explanation;
-  Published<analyze::SampledTime> samples;  // of the same steps
+  struct ChosenSteps {
+    Published<analyze::StepExplanation> explanation;
+    Published<analyze::SampledTime> samples;
+  };
+  ChosenSteps steps;
 
   Requests requests() const {
     const MutexLock lock(mutex_);

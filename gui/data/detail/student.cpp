@@ -88,8 +88,8 @@ class Student {
       none.why_unknown = explanation.error().message();
       explanation = std::move(none);
     }
-    channel_->samples.publish(samples_of(run, *steps));
-    channel_->explanation.publish(
+    channel_->steps.samples.publish(samples_of(run, *steps));
+    channel_->steps.explanation.publish(
         std::make_shared<const analyze::StepExplanation>(*std::move(explanation)));
     channel_->options.wake();
     return ok_status();
