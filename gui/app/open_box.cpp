@@ -117,7 +117,7 @@ std::string OpenBox::draw_runs() {
     ImGui::TableNextColumn();
     ImGui::TextUnformatted(run.started.c_str());
     ImGui::TableNextColumn();
-    draw_figure(grouped_text(run.step_count));
+    draw_figure(run.is_far ? "-" : grouped_text(run.step_count), look().colours.text);
     ImGui::TableNextColumn();
     draw_figure(std::isfinite(run.loss) && !run.is_simulated ? figure_text(run.loss, 3) : "-",
                 look().colours.dim);

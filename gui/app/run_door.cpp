@@ -41,12 +41,17 @@ void RunDoor::open_database(const Opened& opened) {
   session_.control.link = std::make_unique<ControlLink>(control::socket_path_of(own),
                                                         ControlOptions{.wake = Window::wake});
   session_.control.consultation.open(std::make_unique<Advisor>(own, Window::wake, answers_));
-  // Several databases that are no folder's have no one name that opens them again, and the list of
-  // runs looks for names on this machine's disk.
-  if (opened.far != nullptr) return;
-  if (opened.ranks == nullptr || !opened.ranks->folder.empty())
+  // Several databases that are no folder's have no one name that opens them again.
+  if (opened.far != nullptr) {
+    settings_.note_opened(opened.far->name());
+  } else if (opened.ranks == nullptr || !opened.ranks->folder.empty()) {
     settings_.note_opened(session_.pieces.place());
+  }
+  // What is compared and listed beside others lies on this machine's disk.
   session_.recent = settings_.recent;
+  std::erase_if(session_.recent, relay::is_far_run);
+  // Notes lie beside the run: a copy that goes takes none with it.
+  if (opened.far != nullptr && !opened.far->is_kept()) return;
   session_.notes = std::make_unique<RunNotes>();
   session_.notes->open(session_.pieces.place(), Window::wake);
 }

@@ -88,6 +88,7 @@ std::string StartPage::summary_words(const std::string& path) const {
   if (runs == nullptr) return {};
   const auto run = std::ranges::find(*runs, path, &RunSummary::path);
   if (run == runs->end() || run->name.empty()) return {};
+  if (run->is_far) return run->name;
   std::string text = run->name;
   if (run->rank_count > 0) text += fmt::format(" \u00b7 {} ranks", run->rank_count);
   if (!run->started.empty()) text += " \u00b7 " + run->started;

@@ -51,6 +51,8 @@ class FollowedRun {
   // The name that people use for it, and the place of files that are made of it: in the working
   // folder.
   const std::string& place() const { return place_; }
+  // The copy stays when this goes.
+  bool is_kept() const { return !file_; }
   // Null: it is only being begun.
   std::shared_ptr<const FarLine> line() const { return line_.latest(); }
   // "cut, trying again"; empty: all is well.

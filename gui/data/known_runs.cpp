@@ -31,7 +31,7 @@ KnownRuns look_for_runs(const std::vector<std::string>& opened_before) {
   known.live = with_folders_of_ranks(live_runs());
   for (const std::string& path : opened_before) {
     std::error_code error;
-    if (!std::filesystem::exists(path, error)) known.gone.insert(path);
+    if (!relay::is_far_run(path) && !std::filesystem::exists(path, error)) known.gone.insert(path);
   }
   return known;
 }

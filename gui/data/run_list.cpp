@@ -9,6 +9,7 @@
 #include "gui/data/cells.h"
 #include "gui/data/run_path.h"
 #include "profiler/analyze/rank_records.h"
+#include "profiler/relay/far_run.h"
 #include "profiler/runs/run_search.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
@@ -52,6 +53,11 @@ RunSummary summary_of(const std::string& path) {
   RunSummary summary;
   summary.path = path;
   summary.loss = std::numeric_limits<double>::quiet_NaN();
+  summary.is_far = relay::is_far_run(path);
+  if (summary.is_far) {
+    summary.name = "on a server";
+    return summary;
+  }
   summary.rank_count = analyze::rank_databases_in(path).size();
   const auto reader = rundb::Reader::open(analyze::databases_of({path}).front());
   if (!reader.ok() || !read_summary(**reader, summary).ok()) summary.name.clear();
@@ -77,6 +83,9 @@ std::vector<RunSummary> list_runs(const std::string& folder,
   if (by_time.size() > kListedMax) by_time.resize(kListedMax);
   std::vector<RunSummary> listed;
   for (const auto& [time, path] : by_time) listed.push_back(summary_of(path));
+  for (const std::string& path : opened_before) {
+    if (relay::is_far_run(path)) listed.push_back(summary_of(path));
+  }
   std::erase_if(listed, [](const RunSummary& run) { return run.name.empty(); });
   return listed;
 }

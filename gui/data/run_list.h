@@ -10,7 +10,8 @@
 namespace sluice::gui {
 
 struct RunSummary {
-  std::string path;            // absolute; of a run of several ranks its folder
+  std::string path;            // absolute; of a run of several ranks its folder; ssh://...
+  bool is_far = false;         // on a server: nothing more is known of it
   std::string name;            // of the model; empty: no run database, or one that cannot be read
   std::string started;         // "2026-11-25 12:39", UTC; empty: the record does not say
   std::size_t rank_count = 0;  // whose records lie in the folder; 0: `path` is a database
@@ -21,7 +22,8 @@ struct RunSummary {
 RunSummary summary_of(const std::string& path);
 
 // Databases in `folder` and up to two folders below it, folders of runs of several ranks in place
-// of their ranks', and `opened_before` that are still there; the newest first, at most kListedMax.
+// of their ranks', and `opened_before` that are still there; the newest first, at most kListedMax,
+// and then those on servers.
 std::vector<RunSummary> list_runs(const std::string& folder,
                                   const std::vector<std::string>& opened_before);
 inline constexpr std::size_t kListedMax = 100;

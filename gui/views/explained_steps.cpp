@@ -16,7 +16,10 @@ namespace {
 using analyze::ExplainedCause;
 using analyze::StepExplanation;
 
+constexpr float kRoomForUsual = 330;  // in a narrower pane only the tooltip has what is usual
+
 std::string difference_text(TimeNs more_ns) {
+  if (more_ns == 0) return time_text(0);
   return (more_ns < 0 ? "\u2212" : "+") + time_text(std::abs(more_ns));
 }
 
@@ -64,15 +67,14 @@ class ExplainedSteps {
 
   void draw_causes() {
     ImGui::Dummy({0, px(2)});
-    const int columns = of_.has_usual() ? 5 : 3;
+    shows_usual_ = of_.has_usual() && ImGui::GetContentRegionAvail().x >= px(kRoomForUsual);
+    const int columns = 3 + (of_.has_usual() ? 1 : 0) + (shows_usual_ ? 1 : 0);
     if (!ImGui::BeginTable("##explained", columns)) return;
     ImGui::TableSetupColumn("##colour", ImGuiTableColumnFlags_WidthFixed, px(10));
     ImGui::TableSetupColumn("cause", ImGuiTableColumnFlags_WidthStretch);
     ImGui::TableSetupColumn("here", ImGuiTableColumnFlags_WidthFixed, px(64));
-    if (of_.has_usual()) {
-      ImGui::TableSetupColumn("usual", ImGuiTableColumnFlags_WidthFixed, px(64));
-      ImGui::TableSetupColumn("more", ImGuiTableColumnFlags_WidthFixed, px(72));
-    }
+    if (shows_usual_) ImGui::TableSetupColumn("usual", ImGuiTableColumnFlags_WidthFixed, px(64));
+    if (of_.has_usual()) ImGui::TableSetupColumn("more", ImGuiTableColumnFlags_WidthFixed, px(72));
     ImGui::TableHeadersRow();
     for (const ExplainedCause& cause : of_.causes) draw_cause(cause);
     ImGui::EndTable();
@@ -101,8 +103,10 @@ class ExplainedSteps {
     ImGui::TableNextColumn();
     draw_figure(time_text(cause.ns), colour);
     if (!of_.has_usual()) return;
-    ImGui::TableNextColumn();
-    draw_figure(time_text(cause.usual_ns), look().colours.dim);
+    if (shows_usual_) {
+      ImGui::TableNextColumn();
+      draw_figure(time_text(cause.usual_ns), look().colours.dim);
+    }
     ImGui::TableNextColumn();
     const bool is_much = !is_small && cause.more_ns() > 0;
     draw_figure(difference_text(cause.more_ns()), is_much ? look().colours.amber : colour);
@@ -111,6 +115,7 @@ class ExplainedSteps {
   const StepExplanation& of_;
   TimelineState& timeline_;
   Foreground& foreground_;
+  bool shows_usual_ = false;
 };
 
 }  // namespace

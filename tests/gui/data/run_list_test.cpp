@@ -25,6 +25,11 @@ TEST_CASE("runs below a folder and those opened before are listed with what they
   CHECK(run->step_count == 4);
   CHECK(std::isfinite(run->loss));
   CHECK(summary_of(folder.file("out/no run.db")).name.empty());
+  // Nobody asks a server before its run is opened.
+  const std::string far = "ssh://trainer/out/run.db";
+  const std::vector<RunSummary> with_far = list_runs(folder.file("out"), {far});
+  CHECK(with_far.back().path == far);
+  CHECK(with_far.back().is_far);
 }
 
 TEST_CASE("a run of several ranks is listed once, as its folder") {

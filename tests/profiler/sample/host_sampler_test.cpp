@@ -95,6 +95,7 @@ TEST_CASE("a sampler that never started stops, too") {
   auto sampler = HostSampler::open(99);
   if (!sampler.ok()) return skip_test(sampler.error().message());
   (*sampler)->stop();
+  CHECK((*sampler)->side_counts().front().value == 0);
 }
 
 }  // namespace
