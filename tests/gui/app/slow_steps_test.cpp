@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "gui/views/session.h"
+#include "profiler/analyze/sampled_time.h"
 #include "profiler/analyze/step_explanation.h"
 #include "tests/gui/app/virtual_display.h"
 #include "tests/gui/app/window_fixture.h"
@@ -57,6 +58,12 @@ TEST_CASE("a step that is named at the start is shown with why it took as long")
     const TimeRange view = session.timeline.view.range();
     IM_CHECK(view.begin <= step.ts && view.end >= step.ts + step.dur);
     IM_CHECK_LT(view.width(), 2 * step.dur);
+    // What its processors did stands beneath.
+    const analyze::SampledTime* samples = session.pieces.samples.get();
+    IM_CHECK(samples != nullptr);
+    IM_CHECK_EQ(samples->functions.sample_count, 40);
+    IM_CHECK_STR_EQ(samples->functions.by_self.front().name.c_str(), "product");
+    d.picture_with_all("processor samples");
   });
   CHECK(problem == "");
   options.steps = analyze::StepRange{40, 41};

@@ -14,6 +14,19 @@
 namespace sluice::gui {
 namespace {
 
+// A thread that is found in `product`, which `layer` calls, each 10 ms.
+void sample(rundb::Batch& batch, bool is_first, TimeNs begin, TimeNs dur) {
+  constexpr TimeNs kInterval = 10'000'000;
+  if (is_first) {
+    batch.samples.threads = {{1, 11, "compute"}};
+    batch.samples.functions = {{1, "layer", "models.so"}, {2, "product", "math.so"}};
+    batch.samples.calls = {{1, -1, 1}, {2, 1, 2}};
+  }
+  for (TimeNs ts = begin + kInterval / 2; ts < begin + dur; ts += kInterval)
+    batch.samples.samples.push_back({1, ts, 0, 2});
+  batch.samples.times.push_back({.thread_id = 1, .ts = begin, .dur = dur, .running = dur});
+}
+
 struct Place {
   std::string why_not;
   std::unique_ptr<VirtualDisplay> display;
@@ -95,6 +108,7 @@ std::string run_with_slow_step() {
                            .dur = dur,
                            .step_id = s});
     batch.steps.push_back({.id = s, .ts = now, .dur = dur, .tokens = 10});
+    sample(batch, s == 0, now, dur);
     rundb::require_ok(writer->append(batch));
     now += dur;
   }

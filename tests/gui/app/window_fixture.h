@@ -28,7 +28,8 @@ std::string text_file();
 std::string train_command(const std::string& name, int steps);
 // The database of a run that has ended.
 std::string trained_run();
-// A made one: twelve steps of 100 ms that compute, of which the ninth takes four times as long.
+// A made one: twelve steps of 100 ms that compute, of which the ninth takes four times as long, and
+// samples of what computes.
 std::string run_with_slow_step();
 
 AppOptions options_for(const std::string& database);
