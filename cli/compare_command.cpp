@@ -36,10 +36,7 @@ std::string figure_text(const ComparedFigure& figure, double value) {
 }
 
 // Texts of a model or a setting's long list do not fit a line.
-std::string shortened(const std::string& text) {
-  constexpr std::size_t kLongest = 40;
-  return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
-}
+constexpr std::size_t kTextColumns = 40;
 
 void print_figures(const Comparison& comparison, bool is_wide) {
   if (is_wide) {
@@ -90,8 +87,9 @@ void print_differences(const Comparison& comparison, int columns) {
   }
   print("\nWhat was different:\n");
   for (const SettingDifference& difference : comparison.differences) {
-    const std::string text = fmt::format("{:<{}} {} -> {}", difference.key, columns >= 72 ? 22 : 0,
-                                         shortened(difference.a), shortened(difference.b));
+    const std::string text =
+        fmt::format("{:<{}} {} -> {}", difference.key, columns >= 72 ? 22 : 0,
+                    cut_to(difference.a, kTextColumns), cut_to(difference.b, kTextColumns));
     print_lines("  " + wrapped(text, columns >= 72 ? std::numeric_limits<int>::max() : columns - 2,
                                "    "));
   }

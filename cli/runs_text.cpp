@@ -35,25 +35,6 @@ std::size_t importance_of(const Column& column) {
 
 bool is_text(const Column& column) { return column.unit == Unit::text; }
 
-bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-// The end tells paths apart, the begin tells texts.
-std::string cut_to(std::string text, std::size_t columns_max, bool keeps_end) {
-  if (columns_of(text) <= columns_max) return text;
-  const std::string dots = "...";
-  while (!text.empty() && columns_of(text) + dots.size() > columns_max) {
-    std::size_t size = 1;
-    if (keeps_end) {
-      while (size < text.size() && is_inside_character(text[size])) ++size;
-      text.erase(0, size);
-    } else {
-      while (size < text.size() && is_inside_character(text[text.size() - size])) ++size;
-      text.resize(text.size() - size);
-    }
-  }
-  return keeps_end ? dots + text : text + dots;
-}
-
 struct Made {
   Column column;
   std::vector<std::string> cells;
@@ -66,7 +47,7 @@ Made made_of(const Column& column, std::span<const RunFigures> runs,
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const bool is_name = column.key == "path" && !column.is_setting;
     std::string text = is_name ? names[i] : text_of(column, cell_of(runs[i], column));
-    text = cut_to(escaped_for_terminal(text), columns_max, is_name);
+    text = cut_to(escaped_for_terminal(text), columns_max, is_name ? Kept::end : Kept::begin);
     made.width = std::max(made.width, columns_of(text));
     made.cells.push_back(std::move(text));
   }

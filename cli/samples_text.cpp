@@ -26,11 +26,6 @@ constexpr int kLibraryColumns = 18;
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-std::string cut(const std::string& text, int columns) {
-  const auto size = static_cast<std::size_t>(columns);
-  return text.size() <= size ? text : text.substr(0, size - 3) + "...";
-}
-
 // "  43 % +-3   at::native::...            libtorch_cpu.so"
 std::string function_line(const SampledFunctions& of, const SampledFunction& function,
                           std::int64_t count, int columns) {
@@ -38,13 +33,12 @@ std::string function_line(const SampledFunctions& of, const SampledFunction& fun
   const int name_columns = std::max(12, columns - 16 - (has_library ? kLibraryColumns + 1 : 0));
   std::string name = escaped_for_terminal(
       short_kernel_name(what_runs(function.name), static_cast<std::size_t>(name_columns)));
-  name = cut(name, name_columns);
-  std::string line =
-      fmt::format("  {:>5} +-{:<4} {}", percent(of.share(count)),
-                  fmt::format("{:.0f}", std::max(1.0, 100 * of.uncertainty(count))), name);
+  name = cut_to(name, static_cast<std::size_t>(name_columns));
+  std::string line = fmt::format("  {:>5} +-{:<4} {}", percent(of.share(count)),
+                                 fmt::format("{:.0f}", of.uncertain_points(count)), name);
   if (has_library && !function.library.empty() && !function.name.starts_with(function.library)) {
     line = padded(line, columns - kLibraryColumns) +
-           cut(escaped_for_terminal(function.library), kLibraryColumns);
+           cut_to(escaped_for_terminal(function.library), kLibraryColumns);
   }
   return line + "\n";
 }
@@ -66,10 +60,10 @@ std::string threads_text(const analyze::SampledTime& time, int columns) {
     const analyze::SampledThread& thread = time.threads[i];
     const std::string name = fmt::format(
         "{} {}", escaped_for_terminal(thread.name.empty() ? "thread" : thread.name), thread.tid);
-    text +=
-        fmt::format("  {} {:>8} {:>9} {:>8} {:>8}\n", padded(cut(name, name_columns), name_columns),
-                    percent(thread.shares.running), percent(thread.shares.preempted),
-                    percent(thread.shares.waiting), format_whole(thread.sample_count));
+    text += fmt::format("  {} {:>8} {:>9} {:>8} {:>8}\n",
+                        padded(cut_to(name, static_cast<std::size_t>(name_columns)), name_columns),
+                        percent(thread.shares.running), percent(thread.shares.preempted),
+                        percent(thread.shares.waiting), format_whole(thread.sample_count));
   }
   const std::size_t left_out = time.thread_count - std::min(time.thread_count, kThreadsShown);
   if (left_out > 0)
@@ -79,12 +73,7 @@ std::string threads_text(const analyze::SampledTime& time, int columns) {
 }
 
 std::string head_of(const analyze::SampledTime& time) {
-  std::string steps = "the whole record";
-  if (time.steps) {
-    steps = time.steps->first == time.steps->last
-                ? fmt::format("step {}", time.steps->first + 1)
-                : fmt::format("steps {} to {}", time.steps->first + 1, time.steps->last + 1);
-  }
+  const std::string steps = time.steps ? analyze::name_of(*time.steps) : "the whole record";
   return fmt::format("Processor samples of {}, {}: {} in {} of running threads", steps,
                      format_duration(time.dur), format_whole(time.functions.sample_count),
                      format_duration(time.running_ns));

@@ -46,6 +46,8 @@ std::size_t columns_of_character(std::uint32_t code_point) {
   return is_in(kWide, code_point) ? 2 : 1;
 }
 
+bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
 }  // namespace
 
 std::size_t columns_of(std::string_view text) {
@@ -66,6 +68,22 @@ std::size_t columns_of(std::string_view text) {
     text.remove_prefix(size);
   }
   return columns;
+}
+
+std::string cut_to(std::string text, std::size_t columns_max, Kept kept) {
+  if (columns_of(text) <= columns_max) return text;
+  const std::string dots = "...";
+  while (!text.empty() && columns_of(text) + dots.size() > columns_max) {
+    std::size_t size = 1;
+    if (kept == Kept::end) {
+      while (size < text.size() && is_inside_character(text[size])) ++size;
+      text.erase(0, size);
+    } else {
+      while (size < text.size() && is_inside_character(text[text.size() - size])) ++size;
+      text.resize(text.size() - size);
+    }
+  }
+  return kept == Kept::end ? dots + text : text + dots;
 }
 
 std::string padded(std::string_view text, int columns) {

@@ -27,6 +27,10 @@ std::string fitted(const std::string& text, int columns);
 // How many columns a terminal gives the text: two for wide characters, none for combining ones and
 // for the marks of paint.h. The text is UTF-8.
 std::size_t columns_of(std::string_view text);
+// Where it has more columns, dots stand for what is left out. The end tells paths apart, the begin
+// tells texts.
+enum class Kept { begin, end };
+std::string cut_to(std::string text, std::size_t columns_max, Kept kept = Kept::begin);
 
 // With spaces behind it, at least so wide.
 std::string padded(std::string_view text, int columns);

@@ -5,18 +5,13 @@
 #include <cctype>
 #include <sstream>
 
+#include "base/small_letters.h"
 #include "gui/widgets/look.h"
 #include "gui/widgets/panel.h"
 #include "gui/widgets/text_input.h"
 
 namespace sluice::gui {
 namespace {
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 constexpr std::array<std::pair<const char*, const char*>, 13> kMouse = {{
     {"wheel, Ctrl+wheel", "zoom at the cursor"},
@@ -81,8 +76,8 @@ std::vector<const Command*> matching(const std::vector<Command>& commands,
   std::vector<const Command*> found;
   for (const Command& command : commands) {
     if (!can_run(command)) continue;
-    const std::string name = lower(command.menu + " " + command.name);
-    std::istringstream words(lower(text));
+    const std::string name = small_letters(command.menu + " " + command.name);
+    std::istringstream words(small_letters(text));
     bool holds_all = true;
     for (std::string word; words >> word;) holds_all = holds_all && name.find(word) != name.npos;
     if (holds_all) found.push_back(&command);

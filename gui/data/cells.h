@@ -4,7 +4,9 @@
 //
 // Thread contract: free functions.
 
+#include <charconv>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "storage/rundb/rows.h"
@@ -20,6 +22,14 @@ inline double number_of(const rundb::Cell& cell) {
   if (const auto* value = std::get_if<double>(&cell)) return *value;
   if (const auto* value = std::get_if<std::int64_t>(&cell)) return static_cast<double>(*value);
   return std::numeric_limits<double>::quiet_NaN();
+}
+
+// None: it is no whole number.
+inline std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
 }
 
 inline std::string text_of(const rundb::Cell& cell) {

@@ -3,10 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "base/escaped_text.h"
+#include "base/small_letters.h"
 #include "gui/data/run_path.h"
 #include "profiler/runs/run_search.h"
 #include "profiler/runs/table_text.h"
@@ -16,12 +16,6 @@ namespace {
 
 constexpr TimeNs kBudgetOfRun = 2'000'000'000;
 constexpr TimeNs kBudgetOfCurves = 5'000'000'000;
-
-std::string in_small_letters(std::string text) {
-  for (char& letter : text)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
-}
 
 RunRow row_of(const runs::RunFigures& run, const std::string& name,
               const std::vector<runs::Column>& columns) {
@@ -36,7 +30,7 @@ RunRow row_of(const runs::RunFigures& run, const std::string& name,
     row.texts.push_back(escaped_for_terminal(is_name ? name : text_of(column, row.cells.back())));
     row.words += row.texts.back() + ' ';
   }
-  row.words = in_small_letters(row.words + run.path);
+  row.words = small_letters(row.words + run.path);
   std::vector<std::string> remarks = run.marks;
   for (const std::string& left : run.left_out) remarks.push_back("no " + left);
   if (!run.error.empty()) remarks.push_back(run.error);

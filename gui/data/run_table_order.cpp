@@ -1,20 +1,17 @@
 #include "gui/data/run_table_order.h"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
+
+#include "base/small_letters.h"
 
 namespace sluice::gui {
 namespace {
 
 std::vector<std::string> words_of(const std::string& filter) {
   std::vector<std::string> words;
-  std::istringstream text(filter);
-  for (std::string word; text >> word;) {
-    for (char& letter : word)
-      letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    words.push_back(word);
-  }
+  std::istringstream text(small_letters(filter));
+  for (std::string word; text >> word;) words.push_back(word);
   return words;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/small_letters.h"
 #include "gui/data/cells.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/span_reader.h"
@@ -15,14 +16,6 @@ namespace {
 // An effect follows its cause by less than two steps: how far behind the cause its row may lie.
 constexpr std::int64_t kEffectRowsMax = 100'000;
 constexpr std::int64_t kEndsMax = 64;  // of each: causes and effects
-
-bool holds(const std::string& name, const std::string& text) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) ==
-           std::tolower(static_cast<unsigned char>(b));
-  };
-  return !std::ranges::search(name, text, same).empty();
-}
 
 }  // namespace
 
@@ -63,8 +56,10 @@ Result<Findings> find_spans(rundb::Reader& reader, const RunFacts& facts, const 
   Findings found;
   found.text = text;
   if (text.empty()) return found;
+  const std::string wanted = small_letters(text);
   for (const auto& [id, name] : facts.info.strings) {
-    if (holds(name, text)) found.name_ids.push_back(static_cast<std::int32_t>(id));
+    if (small_letters(name).find(wanted) != std::string::npos)
+      found.name_ids.push_back(static_cast<std::int32_t>(id));
   }
   std::ranges::sort(found.name_ids);
   if (found.name_ids.empty()) return found;

@@ -143,6 +143,10 @@ std::shared_ptr<const SqlAnswer> worked_out(const std::string& path, std::string
 
 }  // namespace
 
+std::optional<std::int64_t> SqlAnswer::span_id_of(std::size_t row) const {
+  return span_column ? whole_number(rows[row][*span_column]) : std::nullopt;
+}
+
 SqlConsole::SqlConsole(std::string database_path, std::function<void()> wake,
                        std::chrono::seconds time_max)
     : shared_(std::make_shared<Shared>()) {

@@ -38,6 +38,9 @@ struct SqlAnswer {
   bool is_cut = false;
   double seconds = 0;
   std::string problem;
+
+  // The id in the span column; none: there is no such column, or NULL in it.
+  std::optional<std::int64_t> span_id_of(std::size_t row) const;
 };
 inline constexpr std::size_t kSqlRowsMax = 2'000;
 inline constexpr std::chrono::seconds kSqlTimeMax{300};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "gui/data/sql_console.h"
 #include "gui/widgets/figures.h"
@@ -19,7 +18,10 @@ constexpr std::size_t kTipValues = 8;
 constexpr std::size_t kTipLetters = 60;
 
 std::string shortened(const std::string& text) {
-  return text.size() <= kTipLetters ? text : text.substr(0, kTipLetters) + "\u2026";
+  if (text.size() <= kTipLetters) return text;
+  std::size_t size = kTipLetters;  // but no part of a letter of several bytes
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+  return text.substr(0, size) + "\u2026";
 }
 
 }  // namespace
@@ -98,14 +100,8 @@ void AnswerTrack::click(ImVec2 mouse) const {
   }
   const SqlPiece* piece = piece_at(mouse);
   if (piece == nullptr) return;
-  const SqlAnswer& answer = *timeline_.answer_track;
-  std::int64_t span_id = 0;
-  if (answer.span_column) {
-    const std::string& text = answer.rows[piece->row][*answer.span_column];
-    std::from_chars(text.data(), text.data() + text.size(), span_id);
-  }
-  if (span_id > 0) {
-    timeline_.go_to(span_id);
+  if (const auto span_id = timeline_.answer_track->span_id_of(piece->row)) {
+    timeline_.go_to(*span_id);
   } else {
     timeline_.measure.set({piece->ts, piece->ts + std::max<TimeNs>(1, piece->dur)});
   }

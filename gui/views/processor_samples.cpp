@@ -21,8 +21,6 @@ constexpr std::size_t kFunctionsShown = 5;
 constexpr std::size_t kStagesShown = 3;
 constexpr std::size_t kNameLetters = 60;
 
-std::string points(double share) { return fmt::format("{:.0f}", std::max(1.0, 100 * share)); }
-
 // The share of samples in each function itself, with the points by which it may be off.
 void draw_functions(const char* id, const SampledFunctions& of) {
   if (!ImGui::BeginTable(id, 2)) return;
@@ -32,8 +30,8 @@ void draw_functions(const char* id, const SampledFunctions& of) {
     const SampledFunction& function = of.by_self[i];
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    draw_figure(fmt::format("{} \u00b1{}", percent_text(of.share(function.self_count)),
-                            points(of.uncertainty(function.self_count))));
+    draw_figure(fmt::format("{} \u00b1{:.0f}", percent_text(of.share(function.self_count)),
+                            of.uncertain_points(function.self_count)));
     ImGui::TableNextColumn();
     const std::string name = short_kernel_name(what_runs(function.name), kNameLetters);
     draw_coloured(look().colours.text, name, false);

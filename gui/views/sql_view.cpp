@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "gui/data/sql_console.h"
 #include "gui/widgets/figures.h"
@@ -131,7 +130,7 @@ void SqlView::draw_rows(const SqlAnswer& answer) {
         ImGui::TableNextColumn();
         const std::string& text = answer.rows[static_cast<std::size_t>(r)][c];
         if (answer.span_column == c) {
-          draw_span_link(r, text);
+          draw_span_link(r, text, answer.span_id_of(static_cast<std::size_t>(r)));
         } else {
           draw_cell(text);
         }
@@ -143,18 +142,17 @@ void SqlView::draw_rows(const SqlAnswer& answer) {
 }
 
 // Leads to the span on the timeline; NULL leads nowhere.
-void SqlView::draw_span_link(int row, const std::string& text) {
-  std::int64_t span_id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), span_id);
-  if (error != std::errc() || end != text.data() + text.size()) {
+void SqlView::draw_span_link(int row, const std::string& text,
+                             std::optional<std::int64_t> span_id) {
+  if (!span_id) {
     draw_cell(text);
     return;
   }
   ImGui::PushID(row);
   ImGui::PushStyleColor(ImGuiCol_Text, look().colours.accent);
   const std::string label = text + "###span";
-  if (ImGui::Selectable(label.c_str(), timeline_.chosen_span() == span_id)) {
-    timeline_.go_to(span_id);
+  if (ImGui::Selectable(label.c_str(), timeline_.chosen_span() == *span_id)) {
+    timeline_.go_to(*span_id);
     foreground_.bring("Timeline");
   }
   ImGui::PopStyleColor();

@@ -4,6 +4,7 @@
 // Thread contract: the frame thread.
 
 #include <memory>
+#include <optional>
 
 #include "gui/views/foreground.h"
 #include "gui/views/run_pieces.h"
@@ -26,7 +27,7 @@ class SqlView : public View {
   void draw_tables();
   void draw_track_button(const std::shared_ptr<const SqlAnswer>& answer);
   void draw_rows(const SqlAnswer& answer);
-  void draw_span_link(int row, const std::string& text);
+  void draw_span_link(int row, const std::string& text, std::optional<std::int64_t> span_id);
 
   const RunPieces& pieces_;
   TimelineState& timeline_;

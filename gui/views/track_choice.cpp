@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/small_letters.h"
+
 namespace sluice::gui {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string low(text);
-  std::ranges::transform(low, low.begin(), [](unsigned char c) {
-    return static_cast<char>(c < 0x80 ? std::tolower(c) : c);
-  });
-  return low;
-}
 
 // Blanks in names count as underlines, so that one word can hold a whole name.
 std::string one_word(std::string_view name) {
@@ -27,7 +21,7 @@ void TrackChoice::set_text(const std::string& text) {
   text_ = text;
   wanted_.clear();
   unwanted_.clear();
-  std::istringstream words(lower(text));
+  std::istringstream words(small_letters(text));
   for (std::string word; words >> word;) {
     if (word.front() != '-') {
       wanted_.push_back(word);
@@ -39,7 +33,7 @@ void TrackChoice::set_text(const std::string& text) {
 
 bool TrackChoice::shows(std::string_view group, std::string_view name) const {
   if (text_.empty()) return true;
-  const std::string whole = lower(one_word(std::string(group) + " " + std::string(name)));
+  const std::string whole = small_letters(one_word(std::string(group) + " " + std::string(name)));
   const auto holds = [&whole](const std::string& word) {
     return whole.find(word) != std::string::npos;
   };

@@ -253,6 +253,10 @@ double SampledFunctions::uncertainty(std::int64_t count) const {
   return kTwoSided95 * std::sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n);
 }
 
+double SampledFunctions::uncertain_points(std::int64_t count) const {
+  return std::max(1.0, 100 * uncertainty(count));
+}
+
 Result<SampledTime> sampled_time(rundb::Reader& reader, const RunInfo& info,
                                  const std::vector<rundb::StepRow>& steps,
                                  std::optional<StepRange> chosen) {

@@ -57,6 +57,8 @@ struct SampledFunctions {
   // Half of the width within which the true share of time lies in 19 of 20 cases, as if samples
   // were drawn one by one. Samples that follow each other are alike, so it is at least this.
   double uncertainty(std::int64_t count) const;
+  // The same in points of a percentage, at least one.
+  double uncertain_points(std::int64_t count) const;
 };
 
 // The samples in which operations of a name were under way. Operations overlap, so a sample may

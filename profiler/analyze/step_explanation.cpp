@@ -313,10 +313,7 @@ std::string_view reason_name(ReasonKind kind) {
   return kReasonNames[static_cast<std::size_t>(kind)];
 }
 
-std::string StepExplanation::name() const {
-  return steps.first == steps.last ? fmt::format("step {}", steps.first + 1)
-                                   : fmt::format("steps {} to {}", steps.first + 1, steps.last + 1);
-}
+std::string StepExplanation::name() const { return name_of(steps); }
 
 std::string StepExplanation::words() const {
   std::string text = name();

@@ -16,6 +16,11 @@ std::optional<std::int64_t> step_number(std::string_view text) {
 
 }  // namespace
 
+std::string name_of(const StepRange& steps) {
+  return steps.first == steps.last ? fmt::format("step {}", steps.first + 1)
+                                   : fmt::format("steps {} to {}", steps.first + 1, steps.last + 1);
+}
+
 Result<StepRange> parse_step_range(const std::string& option, const std::string& text) {
   const std::string_view words = text;
   const std::size_t dots = words.find("..");

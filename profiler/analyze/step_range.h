@@ -16,6 +16,8 @@ struct StepRange {
   bool operator==(const StepRange&) const = default;
 };
 
+// "step 20", "steps 20 to 24", as people count.
+std::string name_of(const StepRange& steps);
 // "20" or "20..24", counted from 1 as people do. ErrorCode::config, with the option's name: it is
 // no such range.
 Result<StepRange> parse_step_range(const std::string& option, const std::string& text);

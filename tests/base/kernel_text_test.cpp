@@ -27,5 +27,11 @@ TEST_CASE("what is no kernel keeps its name, and a long one is cut with dots") {
   CHECK(short_kernel_name("", 10).empty());
 }
 
+TEST_CASE("a function that only runs another is called by what it runs") {
+  CHECK(what_runs("void c10::function_ref<void (long)>::callback_fn<at::native::sum>(long)") ==
+        "at::native::sum>(long)");
+  CHECK(what_runs("at::native::sum") == "at::native::sum");
+}
+
 }  // namespace
 }  // namespace sluice

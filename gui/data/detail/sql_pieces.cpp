@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string>
 #include <utility>
@@ -13,13 +12,6 @@
 
 namespace sluice::gui::detail {
 namespace {
-
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return value;
-}
 
 std::optional<std::size_t> column_named(const SqlAnswer& answer, const std::string& name) {
   const auto found = std::ranges::find(answer.columns, name);
@@ -42,7 +34,7 @@ void take_spans(rundb::Reader& reader, SqlAnswer& answer) {
   std::multimap<std::int64_t, std::size_t> rows;  // by id
   std::vector<std::int64_t> ids;
   for (std::size_t row = 0; row < answer.rows.size(); ++row) {
-    const std::optional<std::int64_t> id = whole_number(answer.rows[row][*answer.span_column]);
+    const std::optional<std::int64_t> id = answer.span_id_of(row);
     if (!id) continue;
     rows.emplace(*id, row);
     ids.push_back(*id);

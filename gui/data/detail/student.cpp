@@ -88,9 +88,10 @@ class Student {
       none.why_unknown = explanation.error().message();
       explanation = std::move(none);
     }
-    channel_->steps.samples.publish(samples_of(run, *steps));
     channel_->steps.explanation.publish(
         std::make_shared<const analyze::StepExplanation>(*std::move(explanation)));
+    channel_->options.wake();
+    channel_->steps.samples.publish(samples_of(run, *steps));
     channel_->options.wake();
     return ok_status();
   }
@@ -100,7 +101,10 @@ class Student {
                                                          const analyze::StepRange& steps) {
     Result<analyze::SampledTime> samples =
         analyze::sampled_time(*reader_, run.facts->info, *run.steps, steps);
-    if (!samples.ok() || samples->threads.empty()) return nullptr;
+    if (!samples.ok())
+      samples = analyze::SampledTime{.steps = steps, .why_none = samples.error().message()};
+    else if (samples->threads.empty())
+      return nullptr;
     return std::make_shared<const analyze::SampledTime>(*std::move(samples));
   }
 

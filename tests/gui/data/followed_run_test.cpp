@@ -105,6 +105,24 @@ TEST_CASE("why a run on a server is not there is said") {
   CHECK(line.has_no_copy());
 }
 
+TEST_CASE("how much is here, and how long nothing was heard, is said") {
+  const TempFolder folder;
+  auto writer = require_ok(rundb::Writer::create(folder.file("far.db"), rundb::IfExists::refuse));
+  for (std::int64_t step = 0; step < 30; ++step)
+    require_ok(writer->append(rundb::whole_step(*writer, step, 20)));
+  require_ok(writer->close());
+  auto reader = require_ok(rundb::Reader::open(folder.file("far.db")));
+  const rundb::CopyTurn turn = require_ok(rundb::RecordTail(*reader, 100).next({}));
+  std::string first = relay::stream_header();
+  relay::FrameWriter frames;
+  require_ok(relay::put_turn({.turn = turn, .is_live = true}, frames, first));
+  std::ofstream(folder.file("first"), std::ios::binary) << first;
+  const Line line(folder, fmt::format("cat {}; exec sleep 1000", folder.file("first")));
+  const auto run = require_ok(FollowedRun::begin("ssh://trainer/run.db", {}, [] {}));
+  CHECK(comes_true([&] { return run->words() == "16 % here"; }));
+  CHECK(comes_true([&] { return run->words() == "behind by 2 s"; }));
+}
+
 TEST_CASE("a line that is cut is said until it is there again") {
   const TempFolder folder;
   kept_stream(folder, 5);
