@@ -96,6 +96,7 @@ class SparseRoute final : public GradientRoute {
     label.stage = stages::Stage::compress;
     label.layer = layer;
     label.subgroup = segment.subgroup;
+    label.size_bytes = segment.count * bytes_of(parts_.options.gradient_kind);
     return parts_.kernels.compress(label, segment.count, [this, &segment, gradient, loss_scale] {
       const optimizer::GradientKind kind = parts_.options.gradient_kind;
       parts_.memory.compress().select(segment, flat_first(segment),

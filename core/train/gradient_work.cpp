@@ -124,6 +124,8 @@ runtime::Task<Status> GradientWork::take_largest(LayerId layer, std::int8_t grad
     work.gradient_scale = 1 / gradients.loss_scale();
     runtime::Operation select = kernel(Stage::compress, "compress", segment.count, work);
     select.label.subgroup = segment.subgroup;
+    select.label.size_bytes =
+        segment.count * optimizer::bytes_of(context_.offload.options().gradient_kind);
     Status selected = co_await select;
     CO_RETURN_IF_ERROR(selected);
   }

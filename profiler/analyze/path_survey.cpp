@@ -177,6 +177,7 @@ void PathSurvey::add_path(const StepData& step, const StepVerdict& verdict) {
 void PathSurvey::add_compression(const StepData& step) {
   std::set<std::int64_t> from;
   std::set<std::int64_t> counted;
+  Intervals out;
   for (const Span& span : step.spans) {
     if (span.stage_cause() != cause_name(Cause::compression)) continue;
     compress_in_bytes += span.bytes;
@@ -194,10 +195,11 @@ void PathSurvey::add_compression(const StepData& step) {
         continue;
       }
       compress_out_bytes += span->bytes;
-      compress_out_ns += span->dur;
+      out.add(span->ts, span->end_ts());
     }
     from = std::move(next);
   }
+  compress_out_ns += out.sum_ns();
 }
 
 }  // namespace sluice::analyze

@@ -71,7 +71,7 @@ class PathSurvey {
   TimeNs host_kernel_busy_ns = 0;  // when at least one ran
   std::int64_t compress_in_bytes = 0;
   std::int64_t compress_out_bytes = 0;
-  TimeNs compress_out_ns = 0;
+  TimeNs compress_out_ns = 0;  // while at least one of them was sent
 
   double share(TimeNs ns) const {
     return dur_ns > 0 ? static_cast<double>(ns) / static_cast<double>(dur_ns) : 0;

@@ -78,8 +78,14 @@ Detected costly_compression(const Look& look) {
     return cannot("the record does not say how many bytes compression took away");
   const double left = static_cast<double>(survey.compress_out_bytes) /
                       static_cast<double>(survey.compress_in_bytes);
-  const double saved_ns = static_cast<double>(survey.compress_out_ns) * (1 / left - 1);
-  const double cost = survey.share(cost_ns - static_cast<TimeNs>(std::max(0.0, saved_ns)));
+  const double saved_ns =
+      std::max(0.0, static_cast<double>(survey.compress_out_ns) * (1 / left - 1));
+  if (saved_ns >= static_cast<double>(cost_ns)) {
+    return nothing(fmt::format("{} of the steps, and the bytes that it takes away would take {}",
+                               percent(survey.share(cost_ns)),
+                               percent(survey.share(static_cast<TimeNs>(saved_ns)))));
+  }
+  const double cost = survey.share(cost_ns - static_cast<TimeNs>(saved_ns));
   return found(look.of(Cause::compression).path, cost,
                fmt::format("Compression takes {} of a step and saves {} of transfers.",
                            percent(survey.share(cost_ns)),
