@@ -123,14 +123,14 @@ Result<TunedMachine> MachineTuning::knobs_tuned(const std::vector<std::string>& 
   tuned.knobs = knobs_of(start);
   int tried_count = 0;
   const auto plan_with_knobs = [&](const TuneSettings& tried) -> Result<plan::RunPlan> {
-    RETURN_IF_ERROR(check_stops(choice_.stops));
+    RETURN_IF_ERROR(unless_stopped(choice_.stops, "tuning"));
     if (choice_.on_try) choice_.on_try(share, tried_count++);
     ASSIGN_OR_RETURN(plan::RunPlan run, plan_of(overrides, tried));
     RETURN_IF_ERROR(check_memory(run));
     return run;
   };
   ASSIGN_OR_RETURN(tuned.result, tune_simulated(tuned.knobs, start.config, plan_with_knobs));
-  RETURN_IF_ERROR(check_stops(choice_.stops));
+  RETURN_IF_ERROR(unless_stopped(choice_.stops, "tuning"));
   ASSIGN_OR_RETURN(tuned.best, plan_of(overrides, tuned.result.best));
   ASSIGN_OR_RETURN(tuned.after, simulate::simulate_step(tuned.best));
   tuned.compact_seconds = compact_seconds(overrides, tuned);

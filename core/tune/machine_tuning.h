@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/stops.h"
 #include "core/plan/run_plan.h"
 #include "core/simulate/simulated_step.h"
-#include "core/tune/stops.h"
 #include "core/tune/tier_memory.h"
 #include "core/tune/tuning.h"
 

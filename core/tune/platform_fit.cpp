@@ -123,7 +123,7 @@ class Fit {
 
  private:
   Result<plan::RunPlan> plan_on(const platform::Platform& platform) const {
-    RETURN_IF_ERROR(check_stops(stops_));
+    RETURN_IF_ERROR(unless_stopped(stops_, "fitting the platform"));
     return model_.plan(config_, platform);
   }
 

@@ -37,9 +37,9 @@
 #include <string>
 #include <vector>
 
+#include "base/stops.h"
 #include "core/platform/platform.h"
 #include "core/tune/recorded_steps.h"
-#include "core/tune/stops.h"
 
 namespace sluice::settings {
 struct RunConfig;

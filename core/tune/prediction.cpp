@@ -54,7 +54,7 @@ std::string Predictor::value_now(const std::string& setting) const {
 }
 
 Result<double> Predictor::seconds_with(const std::vector<std::string>& settings) const {
-  RETURN_IF_ERROR(check_stops(stops_));
+  RETURN_IF_ERROR(unless_stopped(stops_, "predicting"));
   ASSIGN_OR_RETURN(const plan::RunPlan plan, plan_with(fitted_, settings, kOption));
   ASSIGN_OR_RETURN(const simulate::SimulatedStep step, simulate::simulate_step(plan));
   return step.total_seconds;
@@ -97,7 +97,7 @@ Result<Predictions> Predictor::all() const {
   }
   std::ranges::stable_sort(all.each, {}, &Prediction::change);
   all.together = best_together(plan);
-  RETURN_IF_ERROR(check_stops(stops_));
+  RETURN_IF_ERROR(unless_stopped(stops_, "predicting"));
   return all;
 }
 
@@ -123,7 +123,7 @@ std::optional<Prediction> Predictor::best_together(const plan::RunPlan& plan) co
   if (const auto device_map = device_map_knob(plan.platform)) knobs.push_back(*device_map);
   const auto tuned = tune_simulated(knobs, plan.config,
                                     [this](const TuneSettings& tried) -> Result<plan::RunPlan> {
-                                      RETURN_IF_ERROR(check_stops(stops_));
+                                      RETURN_IF_ERROR(unless_stopped(stops_, "predicting"));
                                       return plan_with(fitted_, texts_of(tried), kOption);
                                     });
   if (!tuned.ok()) return std::nullopt;

@@ -14,7 +14,7 @@ namespace {
 // Without settings, every change by itself.
 Result<analyze::PredictedChanges> prediction(const std::string& database,
                                              const std::vector<std::string>& settings,
-                                             const tune::Stops& stops) {
+                                             const Stops& stops) {
   RETURN_IF_ERROR(tune::check_predictable(settings));
   ASSIGN_OR_RETURN(const tune::Predictor predictor, tune::Predictor::open(database, stops));
   return settings.empty() ? tune::predicted_changes(predictor)
@@ -23,7 +23,7 @@ Result<analyze::PredictedChanges> prediction(const std::string& database,
 
 Result<analyze::PredictedChanges> proposal(const std::string& database,
                                            const std::vector<std::string>& held,
-                                           const tune::Stops& stops) {
+                                           const Stops& stops) {
   tune::TuneChoice choice;
   choice.held = held;
   choice.stops = stops;
@@ -48,7 +48,7 @@ Result<analyze::PredictedChanges> proposal(const std::string& database,
 }
 
 Result<Advice> answer(const std::string& database, Question question,
-                      const std::vector<std::string>& settings, const tune::Stops& stops) {
+                      const std::vector<std::string>& settings, const Stops& stops) {
   Advice advice;
   switch (question) {
     case Question::suggest:
@@ -75,7 +75,7 @@ Result<Advice> answer(const std::string& database, Question question,
 }  // namespace
 
 Advice advice_on(const std::string& database, Question question,
-                 const std::vector<std::string>& settings, const tune::Stops& stops) {
+                 const std::vector<std::string>& settings, const Stops& stops) {
   Result<Advice> found =
       at_refusal_border([&] { return answer(database, question, settings, stops); });
   if (found.ok()) return *std::move(found);

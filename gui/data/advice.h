@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/stops.h"
 #include "core/control/knob.h"
-#include "core/tune/stops.h"
 #include "profiler/analyze/turn_next.h"
 
 namespace sluice::gui {
@@ -35,6 +35,6 @@ struct Advice {
 // The answer, or the problem in its place; `number` and `settings` are the caller's. `stops` is
 // asked before each simulated step.
 Advice advice_on(const std::string& database, Question question,
-                 const std::vector<std::string>& settings, const tune::Stops& stops);
+                 const std::vector<std::string>& settings, const Stops& stops);
 
 }  // namespace sluice::gui

@@ -17,7 +17,7 @@ std::atomic<bool> g_holds = false;  // answers
 
 // Stands in for the simulation.
 Advice made_advice(const std::string& /*database*/, Question question,
-                   const std::vector<std::string>& /*settings*/, const tune::Stops& stops) {
+                   const std::vector<std::string>& /*settings*/, const Stops& stops) {
   while (g_holds && !stops()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   Advice advice;
   advice.predicted.fit_error = 0.03;
