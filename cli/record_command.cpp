@@ -19,6 +19,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/record_rules.h"
+#include "profiler/sample/perf_rings.h"
 #include "storage/rundb/query.h"
 #include "storage/rundb/reader.h"
 #include "storage/rundb/writer.h"
@@ -32,6 +33,7 @@ struct RecordArguments {
   std::string output = "run.db";
   std::string step_marker;
   std::vector<std::string> rules;  // files
+  int samples_per_second = 0;      // 0: none
   std::vector<std::string> command;
 };
 
@@ -74,6 +76,15 @@ Result<std::string> rules_of(const RecordArguments& arguments, const std::string
   if (arguments.step_marker.empty()) return lines;
   ASSIGN_OR_RETURN(const std::string step, step_line(arguments.step_marker));
   return lines + step;
+}
+
+// Whether the kernel lets a process sample itself, before the program begins.
+Status check_samples(int samples_per_second) {
+  if (samples_per_second == 0) return ok_status();
+  const auto rings = sample::PerfRings::open({.samples_per_second = samples_per_second});
+  if (rings.ok()) return ok_status();
+  return make_error(rings.error().code(), "{}; without --samples the rest is recorded",
+                    rings.error().message());
 }
 
 Status write_rules(const std::string& lines, const fs::path& path) {
@@ -143,6 +154,7 @@ void put_in_front(const char* name, const std::string& word) {
   ::setenv("SLUICE_RECORD_ID", fmt::format("{}-{:08x}", ::getpid(), std::random_device()()).c_str(),
            1);
   ::setenv("SLUICE_RECORD_RULES", (fs::absolute(folder) / kRulesFile).c_str(), 1);
+  ::setenv("SLUICE_RECORD_SAMPLES", fmt::format("{}", arguments.samples_per_second).c_str(), 1);
   // Another tool that is to have the ranges, or the GPU, keeps them.
   ::setenv("NVTX_INJECTION64_PATH", fs::absolute(library).c_str(), 0);
   ::setenv("CUDA_INJECTION64_PATH", fs::absolute(library).c_str(), 0);
@@ -309,6 +321,7 @@ Result<int> record(RecordArguments arguments) {
   if (!fs::exists(library))
     return make_error(ErrorCode::config, "{}: is not there; build the target sluice_inject",
                       library);
+  RETURN_IF_ERROR(check_samples(arguments.samples_per_second));
   ASSIGN_OR_RETURN(const std::string rules, rules_of(arguments, library));
   RETURN_IF_ERROR(rundb::Writer::check_path(arguments.output));
   const fs::path folder = folder_of(arguments.output);
@@ -334,6 +347,11 @@ void add_record_command(CLI::App& app, int& exit_code) {
                       "each range of this name is a step: of NVTX, or of sluice.span()");
   command->add_option("--rules", arguments->rules,
                       "what names of ranges and files mean, before lib/record_rules.toml");
+  command
+      ->add_option("--samples", arguments->samples_per_second,
+                   "samples of the processors: so many a second of each running thread, such as "
+                   "99 (default: none)")
+      ->check(CLI::Range(0, sample::kSamplesPerSecondMax));
   command->add_option("command", arguments->command, "the program and its arguments, behind --")
       ->required();
   command->footer(
@@ -345,6 +363,7 @@ void add_record_command(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  sluice record -- dd if=/dev/zero of=file bs=1M count=100 oflag=direct\n"
       "  sluice record -o load.db -- python train.py --epochs 1\n"
+      "  sluice record --samples 99 -- python train.py   (then: sluice show run.db --samples)\n"
       "  sluice record --step-marker train_step -- torchrun --nproc-per-node 4 train.py");
   command->callback([arguments, &exit_code] {
     const Result<int> code = record(*arguments);

@@ -53,8 +53,13 @@ Result<std::unique_ptr<RunRecording>> RunRecording::prepare(const settings::RunC
   std::unique_ptr<RunRecording> recording(new RunRecording(config));
   if (recording->is_on_) RETURN_IF_ERROR(rundb::Writer::check_path(config.files.database));
   if (config.record_samples > 0) {
-    ASSIGN_OR_RETURN(recording->sampler_,
-                     sample::HostSampler::open(static_cast<int>(config.record_samples)));
+    Result<std::unique_ptr<sample::HostSampler>> sampler =
+        sample::HostSampler::open({.samples_per_second = static_cast<int>(config.record_samples)});
+    if (!sampler.ok()) {
+      return make_error(sampler.error().code(), "{}; record_samples=0 does without",
+                        sampler.error().message());
+    }
+    recording->sampler_ = *std::move(sampler);
   }
   recording->gpu_ = GpuRecording::start_if_asked(config, recording->recorder_);
   return recording;

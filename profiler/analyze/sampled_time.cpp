@@ -269,7 +269,9 @@ Result<SampledTime> sampled_time(rundb::Reader& reader, const RunInfo& info,
   rundb::SampleReader sample_reader(reader);
   ASSIGN_OR_RETURN(const bool has_samples, sample_reader.has_samples());
   if (!has_samples) {
-    time.why_none = "the run was not sampled; record_samples=99 samples one";
+    time.why_none =
+        "the run was not sampled; record_samples=99 samples one, --samples 99 of sluice record a "
+        "program of another's";
     return time;
   }
   ASSIGN_OR_RETURN(time.lost_count, lost_count(reader));

@@ -1,7 +1,11 @@
 #include "profiler/answers/samples_json.h"
 
+#include "base/kernel_text.h"
+
 namespace sluice::answers {
 namespace {
+
+constexpr std::size_t kShortName = 80;
 
 Json shares_of(const analyze::ProcessorShares& shares) {
   return {
@@ -13,6 +17,7 @@ Json list_of(const analyze::SampledFunctions& of, const std::vector<analyze::Sam
   Json rows = Json::array();
   for (const analyze::SampledFunction& function : list) {
     rows.push_back({{"name", function.name},
+                    {"short_name", short_kernel_name(what_runs(function.name), kShortName)},
                     {"library", function.library},
                     {"self_count", function.self_count},
                     {"self_share", of.share(function.self_count)},

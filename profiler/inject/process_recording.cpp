@@ -24,6 +24,7 @@
 #include "profiler/cupti/cupti_recording.h"
 #include "profiler/inject/own_files.h"
 #include "profiler/record/scoped_span.h"
+#include "profiler/sample/host_sampler.h"
 
 namespace sluice::inject {
 namespace {
@@ -120,18 +121,22 @@ class Process {
   // Another for each recording.
   std::uint32_t generation() const { return generation_.load(std::memory_order_relaxed); }
 
+  // The sampler hands its rows to the collector, so it is held first.
   void before_fork() NO_THREAD_SAFETY_ANALYSIS {
     mutex_.lock();
+    if (sampler_ != nullptr) sampler_->hold_for_fork();
     if (state_ != nullptr) (*state_)->hold_for_fork();
   }
   void after_fork_in_parent() NO_THREAD_SAFETY_ANALYSIS {
     if (state_ != nullptr) (*state_)->release_after_fork();
+    if (sampler_ != nullptr) sampler_->release_after_fork();
     mutex_.unlock();
   }
   // The parent's recording is nobody's here: its thread has not come along.
   void after_fork_in_child() NO_THREAD_SAFETY_ANALYSIS {
     if (state_ != nullptr) (*state_)->release_after_fork();
     state_ = nullptr;
+    sampler_ = nullptr;
     gpu_ = nullptr;  // CUDA does not outlive a fork
     has_begun_ = false;
     is_over_ = false;
@@ -147,6 +152,8 @@ class Process {
     has_begun_ = false;
     generation_.fetch_add(1);
     stop_gpu();
+    if (sampler_ != nullptr) sampler_->stop();
+    sampler_ = nullptr;
     const Status status = (*state)->collector().stop();
     if (!status.ok()) say(status.error().message());
   }
@@ -180,6 +187,27 @@ class Process {
     gpu_ = nullptr;
   }
 
+  // Leaked like the GPU's. `sluice record` has looked whether the kernel lets a process sample
+  // itself, so a program goes on without samples only where it has no descriptors left.
+  void begin_samples() REQUIRES(mutex_) {
+    const int samples_per_second = std::atoi(variable("SLUICE_RECORD_SAMPLES").c_str());
+    if (samples_per_second <= 0) return;
+    auto sampler = sample::HostSampler::open({.samples_per_second = samples_per_second,
+                                              .ring_bytes_max = kRingBytesMax,
+                                              .keep_file = taken_out_of_the_way},
+                                             begin_own_thread);
+    if (!sampler.ok()) {
+      say(sampler.error().message() + "; this process is recorded without samples");
+      return;
+    }
+    sampler_ = sampler->release();
+    collect::Collector& collector = (*state_)->collector();
+    collector.attach(*sampler_);
+    const Status started = sampler_->start(
+        [&collector](rundb::SampleRows&& taken) { collector.add(std::move(taken)); });
+    if (!started.ok()) say(started.error().message());
+  }
+
   void begin() REQUIRES(mutex_) {
     const OwnWork own_work;
     const WithoutSignals without_signals;
@@ -192,6 +220,7 @@ class Process {
     id_ = ::getpid();
     if (started.ok()) {
       state_ = new std::shared_ptr<RecordingState>(std::move(*started));
+      begin_samples();
     } else {
       say(started.error().message() + "; the program goes on without a recording");
       is_over_ = true;
@@ -204,6 +233,9 @@ class Process {
 
   // The level stays: who records a program wants its bytes to be whole.
   static constexpr double kAnyCost = 1e9;
+  // Of the 516 KiB a processor that the kernel grants a user without locked memory, so that several
+  // processes of a program get some.
+  static constexpr std::size_t kRingBytesMax = 128 << 10;
 
   const std::filesystem::path folder_;
   Mutex mutex_;
@@ -215,6 +247,7 @@ class Process {
   bool has_exit_handler_ = false;  // a child has its parent's
   std::shared_ptr<RecordingState>* state_ = nullptr;
   cupti::CuptiRecording* gpu_ = nullptr;
+  sample::HostSampler* sampler_ = nullptr;  // null: none
 };
 
 void end_process() { end_recording_for_good(); }

@@ -14,7 +14,7 @@
 
 namespace sluice::relay {
 
-inline constexpr std::uint32_t kProtocol = 1;
+inline constexpr std::uint32_t kProtocol = 2;
 
 enum class FrameType : std::uint8_t {
   cursor = 1,    // to the far end: what the copy has

@@ -21,14 +21,17 @@ constexpr TimeNs kLateNsMax = 2'000'000;
 
 }  // namespace
 
-HostSampler::HostSampler(std::unique_ptr<PerfRings> rings)
-    : rings_(std::move(rings)), rows_(static_cast<std::uint32_t>(::getpid())) {}
+HostSampler::HostSampler(std::unique_ptr<PerfRings> rings, void (*thread_begins)())
+    : rings_(std::move(rings)),
+      thread_begins_(thread_begins),
+      rows_(static_cast<std::uint32_t>(::getpid())) {}
 
 HostSampler::~HostSampler() { stop(); }
 
-Result<std::unique_ptr<HostSampler>> HostSampler::open(int samples_per_second) {
-  ASSIGN_OR_RETURN(std::unique_ptr<PerfRings> rings, PerfRings::open(samples_per_second));
-  return std::unique_ptr<HostSampler>(new HostSampler(std::move(rings)));
+Result<std::unique_ptr<HostSampler>> HostSampler::open(const RingOptions& options,
+                                                       void (*thread_begins)()) {
+  ASSIGN_OR_RETURN(std::unique_ptr<PerfRings> rings, PerfRings::open(options));
+  return std::unique_ptr<HostSampler>(new HostSampler(std::move(rings), thread_begins));
 }
 
 Status HostSampler::start(Sink sink) {
@@ -52,14 +55,10 @@ void HostSampler::stop() {
 }
 
 void HostSampler::run() {
+  if (thread_begins_ != nullptr) thread_begins_();
   ::pthread_setname_np(::pthread_self(), "sampler");
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, kPassInterval, [this] { return stop_asked_; })) {
-    lock.unlock();
-    pass(false);
-    lock.lock();
-  }
-  lock.unlock();
+  while (!wake_.wait_for(lock, kPassInterval, [this] { return stop_asked_; })) pass(false);
   rings_->disable();
   pass(true);
 }
@@ -84,7 +83,7 @@ std::vector<record::SideCount> HostSampler::side_counts() const {
            "samples of the places in their code that this process' threads were at"},
           {"processor_samples_lost", lost_count_, true,
            "records of samples and of switches between threads for which the kernel's rings had no "
-           "room: fewer samples a second (record_samples) come through"},
+           "room: fewer samples a second come through"},
           {"processor_samples_cut", cut_count_, false,
            "samples that lost their innermost calls, or functions that lost their names, because "
            "there were too many different ones"},

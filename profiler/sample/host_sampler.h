@@ -31,8 +31,10 @@ class HostSampler final : public record::SideRecorder {
   using Sink = std::function<void(rundb::SampleRows&&)>;
 
   // Threads that are there now are sampled, and those that they begin from now on, but nothing is
-  // before start(). Errors: PerfRings::open()'s.
-  static Result<std::unique_ptr<HostSampler>> open(int samples_per_second);
+  // before start(). `thread_begins`, where there is one, is called first on the sampler's thread.
+  // Errors: PerfRings::open()'s.
+  static Result<std::unique_ptr<HostSampler>> open(const RingOptions& options,
+                                                   void (*thread_begins)() = nullptr);
   ~HostSampler() override;  // stops
 
   // From now on; the sink lives until stop() returns.
@@ -40,16 +42,22 @@ class HostSampler final : public record::SideRecorder {
   // Hands over what is left. Nothing happens where it did not start, or has stopped.
   void stop();
 
+  // Between the two the sampler's thread is at no work, so that a fork copies no lock that it
+  // holds. The child can do nothing with the sampler: the thread stays behind.
+  void hold_for_fork() { mutex_.lock(); }
+  void release_after_fork() { mutex_.unlock(); }
+
   const char* clock_name() const override { return "monotonic"; }
   std::vector<record::SideCount> side_counts() const override;
   std::vector<record::ClockReading> clock_readings_since(std::size_t) const override { return {}; }
 
  private:
-  explicit HostSampler(std::unique_ptr<PerfRings> rings);
+  HostSampler(std::unique_ptr<PerfRings> rings, void (*thread_begins)());
   void run();
   void pass(bool is_last);
 
   const std::unique_ptr<PerfRings> rings_;
+  void (*const thread_begins_)();
   Sink sink_;
   SampledRows rows_;                 // the thread's, until it is joined, as the next one
   std::vector<PerfRecord> pending_;  // too young to be put in order
@@ -58,7 +66,7 @@ class HostSampler final : public record::SideRecorder {
   std::atomic<std::int64_t> lost_count_{0};
   std::atomic<std::int64_t> cut_count_{0};
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // held during a pass
   std::condition_variable wake_;
   bool stop_asked_ = false;  // guarded by mutex_
   std::thread thread_;

@@ -22,9 +22,6 @@
 namespace sluice::sample {
 namespace {
 
-// A ring and its page of control are what kernel.perf_event_mlock_kb (516) grants each processor of
-// a user without locked memory. Where several processes share that, smaller ones do.
-constexpr std::size_t kRingBytesMax = 512 << 10;
 // The kernel counts the rings as locked memory of the user all the same when io_uring asks for some
 // of the 8 MiB that a user usually has.
 constexpr std::size_t kAllRingsBytesMax = 4 << 20;
@@ -74,37 +71,35 @@ Error refusal(int error) {
   if ((error == EACCES || error == EPERM) && std::atoi(level.c_str()) > 2) {
     return make_error(ErrorCode::unsupported,
                       "{}; kernel.perf_event_paranoid is {}: `sysctl kernel.perf_event_paranoid=2` "
-                      "(as root) lets a process sample itself, record_samples=0 does without",
+                      "(as root) lets a process sample itself",
                       head, level);
   }
   if (error == EACCES || error == EPERM) {
     return make_error(ErrorCode::unsupported,
                       "{}; kernel.perf_event_paranoid is {}, which allows it, so something else "
                       "forbids the call, such as a container's seccomp profile: allow "
-                      "perf_event_open there, or do without by record_samples=0",
+                      "perf_event_open there",
                       head, level);
   }
   if (error == EMFILE || error == ENFILE) {
     return make_error(ErrorCode::unsupported,
-                      "{}; a sampled run has a descriptor for each thread and processor: raise the "
-                      "limit (`ulimit -n`), or do without by record_samples=0",
+                      "{}; a sampled process has a descriptor for each thread and processor: raise "
+                      "the limit (`ulimit -n`)",
                       head);
   }
-  return make_error(ErrorCode::unsupported,
-                    "{}; this kernel has no such events: do without by record_samples=0", head);
+  return make_error(ErrorCode::unsupported, "{}; this kernel has no such events", head);
 }
 
 Error no_ring(int error) {
   return make_error(ErrorCode::unsupported,
                     "samples of the processors: mmap of a ring of {} KiB: {}; raise "
                     "kernel.perf_event_mlock_kb (now enough for one sampled process a user) or "
-                    "`ulimit -l`, or do without by record_samples=0",
+                    "`ulimit -l`",
                     kRingBytesMin >> 10, std::strerror(error));
 }
 
 // What is granted first; at least kRingBytesMin, however many processors there are.
-std::size_t ring_bytes_for(std::size_t processor_count) {
-  std::size_t ring_bytes = kRingBytesMax;
+std::size_t ring_bytes_for(std::size_t processor_count, std::size_t ring_bytes) {
   while (ring_bytes > kRingBytesMin && ring_bytes * processor_count > kAllRingsBytesMax)
     ring_bytes /= 2;
   return ring_bytes;
@@ -183,16 +178,21 @@ PerfRings::~PerfRings() {
   for (const int event : more_events_) ::close(event);
 }
 
-Result<std::unique_ptr<PerfRings>> PerfRings::open(int samples_per_second) {
-  const perf_event_attr attributes = attributes_of(samples_per_second);
+Result<std::unique_ptr<PerfRings>> PerfRings::open(const RingOptions& options) {
+  const perf_event_attr attributes = attributes_of(options.samples_per_second);
+  const auto opened_event = [&](std::uint32_t tid, int cpu) {
+    const int event = open_event(attributes, tid, cpu);
+    return event < 0 || options.keep_file == nullptr ? event : options.keep_file(event);
+  };
   std::unique_ptr<PerfRings> opened(new PerfRings());
   const std::vector<int> processors = own_processors();
+  const std::size_t ring_bytes = ring_bytes_for(processors.size(), options.ring_bytes_max);
   const auto own_tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));
   for (const int cpu : processors) {
-    const int event = open_event(attributes, own_tid, cpu);
+    const int event = opened_event(own_tid, cpu);
     if (event < 0) return refusal(errno);
     opened->rings_.push_back(std::make_unique<Ring>(event));
-    RETURN_IF_ERROR(opened->rings_.back()->map(ring_bytes_for(processors.size())));
+    RETURN_IF_ERROR(opened->rings_.back()->map(ring_bytes));
   }
   if (processors.empty()) return refusal(ENODEV);
   for (const OwnThread& thread : own_threads()) {
@@ -202,7 +202,7 @@ Result<std::unique_ptr<PerfRings>> PerfRings::open(int samples_per_second) {
       continue;
     }
     for (std::size_t i = 0; i < processors.size(); ++i) {
-      const int event = open_event(attributes, thread.tid, processors[i]);
+      const int event = opened_event(thread.tid, processors[i]);
       if (event < 0 && errno == ESRCH) break;  // it has ended meanwhile
       if (event < 0) return refusal(errno);
       opened->more_events_.push_back(event);

@@ -17,13 +17,20 @@ namespace sluice::sample {
 
 inline constexpr int kSamplesPerSecondMax = 1000;
 
+struct RingOptions {
+  int samples_per_second = 1;  // of a thread that runs
+  // A processor's ring, a power of two; less where the kernel grants no more.
+  std::size_t ring_bytes_max = 512 << 10;
+  // Where descriptors are not to lie where they came: the number from now on. null: they may.
+  int (*keep_file)(int fd) = nullptr;
+};
+
 class PerfRings {
  public:
-  // Nothing is sampled yet. `samples_per_second`: of a thread that runs, from 1 on. ErrorCode::
-  // unsupported: the kernel refuses; the message says why as far as the kernel does, and what to
-  // do. Needs a descriptor a thread and processor; of more threads than kEventsMax allows, those
-  // that came last are left out.
-  static Result<std::unique_ptr<PerfRings>> open(int samples_per_second);
+  // Nothing is sampled yet. ErrorCode::unsupported: the kernel refuses; the message says why as far
+  // as the kernel does, and what to do. Needs a descriptor a thread and processor; of more threads
+  // than kEventsMax allows, those that came last are left out.
+  static Result<std::unique_ptr<PerfRings>> open(const RingOptions& options);
   ~PerfRings();
   PerfRings(const PerfRings&) = delete;
   PerfRings& operator=(const PerfRings&) = delete;

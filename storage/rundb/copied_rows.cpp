@@ -54,10 +54,18 @@ constexpr auto decoders_of(std::index_sequence<kAt...> /*tables*/) {
 constexpr auto kAllTables = std::make_index_sequence<kCopiedTables>();
 
 static_assert(names_of(kAllTables)[kFirstGrowing] == "string");
+constexpr std::size_t kSampledThreads = kFirstGrowing - 1;
+constexpr std::size_t kFirstOfSamples = kCopiedTables - 4;
+static_assert(names_of(kAllTables)[kSampledThreads] == "sampled_thread");
+static_assert(names_of(kAllTables)[kFirstOfSamples] == "sampled_function");
 
 }  // namespace
 
 std::string_view copied_table_name(std::size_t table) { return names_of(kAllTables)[table]; }
+
+bool is_sample_table(std::size_t table) {
+  return table == kSampledThreads || table >= kFirstOfSamples;
+}
 
 std::int64_t schema_version() { return detail::kSchemaVersion; }
 
@@ -69,10 +77,20 @@ Result<CopiedRows> rows_of(const CopiedPiece& piece) {
 }
 
 std::array<std::int64_t, kCursorNumbers> numbers_of(const CopyCursor& cursor) {
-  std::array<std::int64_t, kCursorNumbers> numbers = {
-      cursor.run,      cursor.stretches,     cursor.string_id, cursor.track_id,
-      cursor.span_id,  cursor.counter_rowid, cursor.step_id,   cursor.step_count,
-      cursor.step_sum, cursor.late_flows};
+  std::array<std::int64_t, kCursorNumbers> numbers = {cursor.run,
+                                                      cursor.stretches,
+                                                      cursor.string_id,
+                                                      cursor.track_id,
+                                                      cursor.span_id,
+                                                      cursor.counter_rowid,
+                                                      cursor.step_id,
+                                                      cursor.step_count,
+                                                      cursor.step_sum,
+                                                      cursor.late_flows,
+                                                      cursor.sampled_function_id,
+                                                      cursor.call_id,
+                                                      cursor.call_sample_rowid,
+                                                      cursor.processor_time_rowid};
   std::ranges::copy(cursor.whole, numbers.end() - kFirstGrowing);
   return numbers;
 }
@@ -88,7 +106,11 @@ std::optional<CopyCursor> cursor_of(std::span<const std::int64_t> numbers) {
                     .step_id = numbers[6],
                     .step_count = numbers[7],
                     .step_sum = numbers[8],
-                    .late_flows = numbers[9]};
+                    .late_flows = numbers[9],
+                    .sampled_function_id = numbers[10],
+                    .call_id = numbers[11],
+                    .call_sample_rowid = numbers[12],
+                    .processor_time_rowid = numbers[13]};
   std::ranges::copy(numbers.last(kFirstGrowing), cursor.whole.begin());
   return cursor;
 }

@@ -30,12 +30,15 @@ using CopiedRows =
                  std::vector<TrackLinkRow>, std::vector<SubgroupRow>, std::vector<KnobRow>,
                  std::vector<ModeRow>, std::vector<ValidationRow>, std::vector<VerdictRow>,
                  std::vector<StageRow>, std::vector<KnobChangeRow>, std::vector<LatenessRow>,
-                 std::vector<StringRow>, std::vector<TrackRow>, std::vector<StepRow>,
-                 std::vector<SpanRow>, std::vector<FlowRow>, std::vector<CounterRow>>;
+                 std::vector<SampledThreadRow>, std::vector<StringRow>, std::vector<TrackRow>,
+                 std::vector<StepRow>, std::vector<SpanRow>, std::vector<FlowRow>,
+                 std::vector<CounterRow>, std::vector<SampledFunctionRow>, std::vector<CallRow>,
+                 std::vector<CallSampleRow>, std::vector<ProcessorTimeRow>>;
 inline constexpr std::size_t kCopiedTables = std::variant_size_v<CopiedRows>;
-inline constexpr std::size_t kFirstGrowing = 15;
+inline constexpr std::size_t kFirstGrowing = 16;
 std::string_view copied_table_name(std::size_t table);
-std::int64_t schema_version();  // of the files on both sides
+bool is_sample_table(std::size_t table);  // which a file has only if its run was sampled
+std::int64_t schema_version();            // of the files on both sides
 
 struct CopiedPiece {
   std::size_t table = 0;
@@ -63,10 +66,14 @@ struct CopyCursor {
   std::int64_t step_count = 0;  // up to that step
   std::int64_t step_sum = 0;    // a fingerprint of their times
   std::int64_t late_flows = 0;  // that lead into the last spans, where some may still be added
+  std::int64_t sampled_function_id = 0;  // the last that was copied, as the following ones
+  std::int64_t call_id = 0;
+  std::int64_t call_sample_rowid = 0;
+  std::int64_t processor_time_rowid = 0;
   std::array<std::int64_t, kFirstGrowing> whole = {};  // fingerprints of the small tables
   bool operator==(const CopyCursor&) const = default;
 };
-inline constexpr std::size_t kCursorNumbers = 10 + kFirstGrowing;
+inline constexpr std::size_t kCursorNumbers = 14 + kFirstGrowing;
 std::array<std::int64_t, kCursorNumbers> numbers_of(const CopyCursor& cursor);
 // None: another count of numbers.
 std::optional<CopyCursor> cursor_of(std::span<const std::int64_t> numbers);

@@ -10,6 +10,7 @@
 #include "storage/rundb/detail/batch_writer.h"
 #include "storage/rundb/detail/recording_file.h"
 #include "storage/rundb/detail/row_io.h"
+#include "storage/rundb/detail/sample_tables.h"
 #include "storage/rundb/detail/schema.h"
 #include "storage/rundb/detail/writer_lock.h"
 #include "storage/rundb/lod.h"
@@ -139,6 +140,7 @@ struct CopyWriter::Impl {
 
   Status write_piece(const CopiedPiece& piece) {
     ASSIGN_OR_RETURN(const CopiedRows rows, rows_of(piece));
+    if (is_sample_table(piece.table)) RETURN_IF_ERROR(detail::make_sample_tables(connection));
     if (piece.replaces) RETURN_IF_ERROR(empty_table(piece.table));
     return std::visit([this](const auto& all) { return write_rows(all); }, rows);
   }

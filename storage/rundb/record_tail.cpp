@@ -8,6 +8,7 @@
 #include "base/fnv.h"
 #include "storage/rundb/detail/read_connection.h"
 #include "storage/rundb/detail/row_bytes.h"
+#include "storage/rundb/detail/sample_tables.h"
 
 namespace sluice::rundb {
 namespace {
@@ -80,7 +81,8 @@ class Turn {
     RETURN_IF_ERROR(take_names());
     if (!is_unchanged) RETURN_IF_ERROR(take_small());
     RETURN_IF_ERROR(take_spans());
-    RETURN_IF_ERROR(take_counters());
+    RETURN_IF_ERROR(take_after_rowid<CounterRow>("counters_after", turn_.cursor.counter_rowid));
+    RETURN_IF_ERROR(take_samples());
     RETURN_IF_ERROR(take_steps());
     return std::move(turn_);
   }
@@ -183,24 +185,44 @@ class Turn {
     return number_of(file_, "flow_count_into", span_id - kLateSpans, span_id);
   }
 
-  Status take_counters() {
-    Pieces<CounterRow> pieces(false);
+  // Rows without an id, in the order in which they were written.
+  template <typename Row>
+  Status take_after_rowid(const char* query, std::int64_t& last) {
+    Pieces<Row> pieces(false);
     std::int64_t count = 0;
     const auto with_rowid = [](const Statement& from) {
-      return std::pair(detail::row_at<CounterRow>(from),
-                       from.int64_at(kTable<CounterRow>.kColumnCount));
+      return std::pair(detail::row_at<Row>(from), from.int64_at(kTable<Row>.kColumnCount));
     };
-    const auto add = [&](std::pair<CounterRow, std::int64_t>&& found) -> Status {
+    const auto add = [&](std::pair<Row, std::int64_t>&& found) -> Status {
       RETURN_IF_ERROR(file_.check_bounds(found.first));
       pieces.add(found.first);
-      turn_.cursor.counter_rowid = found.second;
+      last = found.second;
       ++count;
       return ok_status();
     };
-    RETURN_IF_ERROR(file_.each_from("counters_after", with_rowid, add,
-                                    std::int64_t{turn_.cursor.counter_rowid}, rows_max_));
+    RETURN_IF_ERROR(file_.each_from(query, with_rowid, add, std::int64_t{last}, rows_max_));
     if (count > 0) pieces.move_to(turn_.pieces);
     turn_.has_more = turn_.has_more || count == rows_max_;
+    return ok_status();
+  }
+
+  // What samples name comes first, and all of it: a copy is read between two turns.
+  Status take_samples() {
+    ASSIGN_OR_RETURN(const bool has_samples, detail::has_sample_tables(file_.connection()));
+    if (!has_samples) return ok_status();
+    CopyCursor& cursor = turn_.cursor;
+    RETURN_IF_ERROR(take_whole<SampledThreadRow>("sampled_threads"));
+    const bool had_more = std::exchange(turn_.has_more, false);
+    RETURN_IF_ERROR(
+        take_after<SampledFunctionRow>("sampled_functions_after", cursor.sampled_function_id));
+    if (!turn_.has_more) RETURN_IF_ERROR(take_after<CallRow>("calls_after", cursor.call_id));
+    if (!turn_.has_more) {
+      RETURN_IF_ERROR(
+          take_after_rowid<CallSampleRow>("call_samples_after", cursor.call_sample_rowid));
+      RETURN_IF_ERROR(
+          take_after_rowid<ProcessorTimeRow>("processor_times_after", cursor.processor_time_rowid));
+    }
+    turn_.has_more = turn_.has_more || had_more;
     return ok_status();
   }
 

@@ -2,16 +2,21 @@
 """Processor samples of a run, end to end: where its threads were, and how long each ran, waited and
 was preempted. No check depends on how fast the machine is: a run goes on until it has samples."""
 
+import contextlib
 import ctypes
+import html
+import pathlib
 import platform
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
 
+from browser import in_browser
 from mcp_client import client
 from sluice_run import (DEEP_MODEL, LIMIT_S, SLUICE, Reply, Skip, database, main, require,
-                        require_equal, sluice, test)
+                        require_equal, require_words, sluice, test)
 
 TABLES = {"sampled_thread", "sampled_function", "call", "call_sample", "processor_time"}
 SYSTEM_CALLS = {"x86_64": (298, 0xC000003E), "aarch64": (241, 0xC00000B7)}  # perf_event_open
@@ -121,6 +126,92 @@ def a_program_asks_for_samples(place):
 
 
 @test
+def a_copy_that_follows_says_the_same(place):
+    path, copy = sampled(place), place / "copy.db"
+    sluice("follow", "-o", copy, "--", SLUICE, "relay", path).done()
+    with database(path) as run, database(copy) as copied:
+        for table in sorted(TABLES):
+            rows = [sorted(map(repr, db.execute(f"SELECT * FROM {table}"))) for db in (run, copied)]
+            require(rows[0] == rows[1], f"table {table} has other rows in the copy")
+    said = [sluice("show", db, "--samples", "--json", "--no-predict").json()["samples"]
+            for db in (path, copy)]
+    require(said[0]["sample_count"] > 0, "there are no samples")
+    require_equal(said[1], said[0], "samples of the copy")
+
+
+@test
+def a_page_has_threads_and_functions(place):
+    path = sampled(place)
+    said = sluice("show", path, "--samples", "--json", "--no-predict").json()["samples"]
+    sluice("report", path, "-o", place / "page.html").done()
+    shown = html.unescape(in_browser(place, "page.html", ""))
+    thread, function, stage = said["threads"][0], said["by_self"][0], said["stages"][0]
+    require_words(shown, [f">{thread['name']} {thread['tid']}<", f">{function['short_name']}<",
+                          f"While {stage['name']} was under way: "], "the page")
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE call")
+        db.commit()
+    sluice("report", path, "-o", place / "damaged.html").done()
+    require_words(html.unescape(in_browser(place, "damaged.html", "")),
+                  ["has some of the tables of processor samples"], "the page of damaged samples")
+
+
+# Its descriptors are closed, it forks, and each process works for a part of a second of processor
+# time, however long that takes.
+PROGRAM = """
+import hashlib, os, time
+def work(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        hashlib.pbkdf2_hmac("sha256", b"word", b"salt", 1000)
+file = os.open("file", os.O_RDONLY)
+os.read(file, 100)
+os.closerange(3, 1 << 16)
+work(0.2)
+file = os.open("file", os.O_RDONLY)
+if os.fork() == 0:
+    os.read(file, 1)
+    work(0.3)
+    os._exit(0)
+for i in range(100):
+    os.pread(file, 10, i)
+work(0.3)
+print(os.wait()[1])
+"""
+
+
+def sampled_functions(path):
+    """Samples of the thread with the most, and the libraries that they lie in."""
+    with database(path) as db:
+        require(TABLES <= tables(db), f"{path}: tables {TABLES - tables(db)} are missing")
+        rows = db.execute(
+            "SELECT count(*), group_concat(DISTINCT library) FROM call_sample "
+            "JOIN call ON call.id = call_id JOIN sampled_function f ON f.id = function_id "
+            "GROUP BY thread_id ORDER BY 1 DESC").fetchall()
+        return rows[0] if rows else (0, "")
+
+
+@test
+def a_program_of_anothers_is_sampled_with_what_it_forks(place):
+    (place / "file").write_bytes(bytes(1000))
+    done = subprocess.run(
+        [SLUICE, "record", "--samples", "997", "--", pathlib.Path(sys.executable).resolve(), "-S",
+         "-c", PROGRAM], cwd=place.path, capture_output=True, text=True, check=False,
+        timeout=LIMIT_S)
+    if "perf_event_open" in done.stderr:
+        raise Skip(done.stderr.strip())
+    require_equal((done.returncode, done.stdout), (0, "0\n"), f"end and output: {done.stderr}")
+    child, = (place / "run.db.processes").glob("*.db")
+    for path in (place / "run.db", child):
+        count, libraries = sampled_functions(path)
+        require(count >= 100 and libraries, f"{path}: {count} samples, in {libraries}")
+    said = sluice("show", place / "run.db", "--samples", "--no-predict").done().out
+    require_words(said, ["Functions by their own time", "sampler", "collector"], "show")
+    require("samples" not in sluice("show", place / "run.db", "--no-predict").done().out,
+            "samples were lost")
+
+
+@test
 def a_run_is_not_sampled_unless_it_asks(place):
     place.train().done()
     with database(place / "out/run.db") as db:
@@ -184,19 +275,21 @@ def _refuse_the_call():
 def a_machine_that_refuses_samples_refuses_the_run_and_says_what_to_do(place):
     if platform.machine() not in SYSTEM_CALLS:
         raise Skip(f"the number of perf_event_open on {platform.machine()} is not known here")
-    arguments = place.arguments(record_samples=99)
-    try:
-        done = subprocess.run([SLUICE, *map(str, arguments)], cwd=place.path, timeout=LIMIT_S,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              check=False, preexec_fn=_refuse_the_call)
-    except subprocess.SubprocessError as error:
-        raise Skip(f"this machine installs no seccomp filter: {error}") from None
-    reply = Reply(arguments, done.returncode, done.stdout, done.stderr)
-    require(reply.code not in (0, None), f"the run went on without samples: {reply.out}")
-    for words in ("perf_event_open", "Operation not permitted", "perf_event_paranoid",
-                  "record_samples=0"):
-        require(words in " ".join(reply.err.split()), f"no {words!r} in: {reply.err}")
-    require(not (place / "out/run.db").exists(), "there is a database")
+    for arguments, way_out, written in (
+            (place.arguments(record_samples=99), "record_samples=0", "out/run.db"),
+            (["record", "--samples", "99", "--", "touch", "touched"], "without --samples",
+             "touched")):
+        try:
+            done = subprocess.run([SLUICE, *map(str, arguments)], cwd=place.path, timeout=LIMIT_S,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  check=False, preexec_fn=_refuse_the_call)
+        except subprocess.SubprocessError as error:
+            raise Skip(f"this machine installs no seccomp filter: {error}") from None
+        reply = Reply(arguments, done.returncode, done.stdout, done.stderr)
+        require(reply.code not in (0, None), f"it went on without samples: {reply.out}")
+        for words in ("perf_event_open", "Operation not permitted", "perf_event_paranoid", way_out):
+            require(words in " ".join(reply.err.split()), f"no {words!r} in: {reply.err}")
+        require(not (place / written).exists(), f"there is {written}")
 
 
 if __name__ == "__main__":

@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/words.h"
 #include "profiler/analyze/answers.h"
 #include "profiler/analyze/fact_keys.h"
+#include "profiler/analyze/sampled_time.h"
 #include "profiler/analyze/step_explanation.h"
 #include "profiler/answers/explanation_json.h"
 #include "profiler/answers/record_json.h"
+#include "profiler/answers/samples_json.h"
 #include "profiler/report/detail/analysis_json.h"
 #include "profiler/report/detail/curves.h"
 #include "profiler/report/detail/run_json.h"
 #include "profiler/report/detail/timeline.h"
+#include "storage/rundb/sample_reader.h"
 
 namespace sluice::report::detail {
 namespace {
@@ -54,6 +58,16 @@ Result<Json> explanations_json(rundb::Reader& reader, const analyze::RunInfo& in
                    analyze::explain_each(reader, info, steps, ranges));
   for (const analyze::StepExplanation& one : explained) rows.push_back(answers::to_json(one));
   return rows;
+}
+
+// None: the run was not sampled. Samples that cannot be read leave the rest of the page.
+Json samples_json(rundb::Reader& reader, const analyze::RunInfo& info,
+                  const std::vector<rundb::StepRow>& steps) {
+  const Result<bool> has_samples = rundb::SampleReader(reader).has_samples();
+  if (has_samples.ok() && !*has_samples) return Json();
+  Result<analyze::SampledTime> time = analyze::sampled_time(reader, info, steps, std::nullopt);
+  if (!time.ok()) time = analyze::SampledTime{.why_none = time.error().message()};
+  return answers::to_json(*time);
 }
 
 }  // namespace
@@ -101,6 +115,7 @@ Result<PageData> page_data(rundb::Reader& reader, const Predict& predict) {
       analyze::late_speed_up_words(stretches, "*", analysis.lateness.needed_time_scale);
   data.json["links"] = links_json(analysis);
   data.json["devices"] = devices_json(analysis, info);
+  data.json["samples"] = samples_json(reader, info, steps);
   ASSIGN_OR_RETURN(const std::vector<rundb::StepRow> with_operations,
                    analyze::steps_with_operations(reader, steps));
   ASSIGN_OR_RETURN(const std::vector<rundb::ValidationRow> validations, reader.validations());

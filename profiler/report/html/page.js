@@ -12,6 +12,7 @@ drawPlots();
 addEventListener('resize', drawPlots);
 drawLinks();
 drawDevices();
+drawProcessors();
 const timeline = drawTimeline();
 if (timeline !== null) redrawCanvases = () => timeline.draw();
 drawFacts();

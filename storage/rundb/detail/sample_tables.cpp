@@ -31,6 +31,11 @@ Result<bool> has_sample_tables(Connection& connection) {
                     connection.path());
 }
 
+Status make_sample_tables(Connection& connection) {
+  ASSIGN_OR_RETURN(const bool has_tables, has_sample_tables(connection));
+  return has_tables ? ok_status() : connection.execute(sample_tables_sql());
+}
+
 struct SampleWriter::Statements {
   Statement thread;
   Statement function;
@@ -52,8 +57,7 @@ SampleWriter& SampleWriter::operator=(SampleWriter&&) noexcept = default;
 SampleWriter::~SampleWriter() = default;
 
 Result<SampleWriter> SampleWriter::prepare(Connection& connection) {
-  ASSIGN_OR_RETURN(const bool has_tables, has_sample_tables(connection));
-  if (!has_tables) RETURN_IF_ERROR(connection.execute(sample_tables_sql()));
+  RETURN_IF_ERROR(make_sample_tables(connection));
   ASSIGN_OR_RETURN(Statement thread, prepare_write(connection, "insert_sampled_thread"));
   ASSIGN_OR_RETURN(Statement function, prepare_write(connection, "insert_sampled_function"));
   ASSIGN_OR_RETURN(Statement call, prepare_write(connection, "insert_call"));

@@ -14,6 +14,8 @@ namespace sluice::rundb::detail {
 // False: the file has none of them. ErrorCode::corrupt: it has some of them, or one that is not as
 // Sluice makes it.
 Result<bool> has_sample_tables(Connection& connection);
+// Where there are none. Inside the caller's transaction.
+Status make_sample_tables(Connection& connection);
 
 // Inside the caller's transaction, which it makes the tables in where there are none.
 class SampleWriter {

@@ -333,3 +333,17 @@ SELECT count(*) FROM flow WHERE to_span > ? AND to_span <= ?;
 
 -- name: counters_after
 SELECT {columns counter}, counter.rowid FROM counter WHERE rowid > ? ORDER BY rowid LIMIT ?;
+
+-- name: sampled_functions_after
+SELECT {columns sampled_function} FROM sampled_function WHERE id > ? ORDER BY id LIMIT ?;
+
+-- name: calls_after
+SELECT {columns call} FROM call WHERE id > ? ORDER BY id LIMIT ?;
+
+-- name: call_samples_after
+SELECT {columns call_sample}, call_sample.rowid FROM call_sample WHERE rowid > ?
+ORDER BY rowid LIMIT ?;
+
+-- name: processor_times_after
+SELECT {columns processor_time}, processor_time.rowid FROM processor_time WHERE rowid > ?
+ORDER BY rowid LIMIT ?;

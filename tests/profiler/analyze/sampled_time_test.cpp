@@ -166,7 +166,7 @@ TEST_CASE("a run without samples says so, and steps that it has not are an error
   auto reader = require_ok(rundb::Reader::open(folder.file("run.db")));
   const RunInfo info = require_ok(load_run_info(*reader));
   const SampledTime time = require_ok(sampled_time(*reader, info, require_ok(reader->steps()), {}));
-  CHECK(time.why_none == "the run was not sampled; record_samples=99 samples one");
+  CHECK_THAT(time.why_none, Catch::Matchers::StartsWith("the run was not sampled; "));
   CHECK(time.threads.empty());
 
   PlantedSamples planted;

@@ -55,7 +55,7 @@ constexpr const char* kBusy = "sluice::sample::busy_sampled_function(std::atomic
 TEST_CASE("threads that were there and threads that come are sampled by their functions") {
   std::atomic<bool> ends = false;
   std::thread there([&ends] { (void)busy_sampled_function(ends); });
-  auto sampler = HostSampler::open(997);
+  auto sampler = HostSampler::open({.samples_per_second = 997});
   if (!sampler.ok()) {
     ends = true;
     there.join();
@@ -92,7 +92,7 @@ TEST_CASE("threads that were there and threads that come are sampled by their fu
 }
 
 TEST_CASE("a sampler that never started stops, too") {
-  auto sampler = HostSampler::open(99);
+  auto sampler = HostSampler::open({.samples_per_second = 99});
   if (!sampler.ok()) return skip_test(sampler.error().message());
   (*sampler)->stop();
   CHECK((*sampler)->side_counts().front().value == 0);
