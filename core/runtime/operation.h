@@ -29,7 +29,7 @@ struct OperationLabel {
   DeviceId device = kNoDevice;
   SubgroupId subgroup = kNoSubgroup;
   LayerId layer = kNoLayer;
-  std::int64_t size_bytes = 0;     // payload moved; exact. Of compression: gradients it is given
+  std::int64_t size_bytes = 0;     // payload moved, exact; or gradients that compression is given
   std::int64_t padding_bytes = 0;  // moved besides, to fill whole pages
   std::int64_t place_bytes = -1;   // offset in its file, of a transfer from or to a drive
   std::int32_t step = -1;          // that it is part of; -1: the one that the runtime is in

@@ -233,8 +233,8 @@ class Process {
 
   // The level stays: who records a program wants its bytes to be whole.
   static constexpr double kAnyCost = 1e9;
-  // Of the 516 KiB a processor that the kernel grants a user without locked memory, so that several
-  // processes of a program get some.
+  // The kernel grants a user without locked memory 516 KiB a processor: several processes of a
+  // program are to get some.
   static constexpr std::size_t kRingBytesMax = 128 << 10;
 
   const std::filesystem::path folder_;

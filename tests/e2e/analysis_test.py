@@ -57,16 +57,18 @@ def shares_of_every_step_add_to_the_whole(place):
 @test
 def compression_stands_beside_what_it_takes_away(place):
     runs = {"simulated": simulated(place, density=0.02),
-            "on the host": trained(place, clock="real", density=0.05),
+            "trained": trained(place, clock="real", density=0.05),
             "with feedback": trained(place, output="fed", clock="real", density=0.05,
                                      error_feedback="true")}
+    gradient_bytes = 2  # what backward makes them in
     for what, run in runs.items():
         with database(run) as db:
             parameters, = db.execute("SELECT value FROM meta WHERE key = 'parameters'").fetchone()
             given = db.execute("SELECT sum(bytes) FROM span JOIN string ON string.id = name_id "
                                "WHERE value = 'compress' GROUP BY step_id").fetchall()
         require(given, f"{what}: nothing was compressed")
-        require_equal({size for size, in given}, {4 * int(parameters)}, f"{what}: bytes given")
+        require_equal({size for size, in given}, {gradient_bytes * int(parameters)},
+                      f"{what}: bytes given")
         said = {one["of"]: one for one in shown(run, "--no-predict")["answers"]}
         require(said["costly compression"]["outcome"] in ("answer", "nothing found"),
                 f"{what}: {said['costly compression']}")

@@ -93,7 +93,7 @@ MAY_USE = {
     "profiler/sample": {"base", "profiler/record", "storage/rundb"},
     "profiler/c_api": {"base", "storage/rundb", "profiler/record", "profiler/collect"},
     "profiler/inject": {"base", "storage/rundb", "profiler/record", "profiler/collect",
-                        "profiler/c_api", "profiler/cupti"},
+                        "profiler/c_api", "profiler/cupti", "profiler/sample"},
     "profiler/analyze": {"base", "storage/rundb"},
     "profiler/runs": {"base", "storage/rundb", "profiler/analyze"},
     "profiler/cupti": {"base", "profiler/record"},
@@ -117,8 +117,8 @@ MAY_USE = {
     "python": {"base", "core/activation", "core/session", "core/optimizer", "storage/io"},
     "cli": {"base", "hls/host", *STORAGE, "storage/rundb", "profiler/record", "profiler/collect",
             "profiler/c_api", "profiler/analyze", "profiler/answers", "profiler/cupti",
-            "profiler/relay", "profiler/report", "profiler/runs", "profiler/watch",
-            "core/calibrate", "core/calibrate/ranks", "mcp", *CORE_WITHOUT_TORCH},
+            "profiler/relay", "profiler/report", "profiler/runs", "profiler/sample",
+            "profiler/watch", "core/calibrate", "core/calibrate/ranks", "mcp", *CORE_WITHOUT_TORCH},
 }
 # They compare ours with others', so they may use all of it.
 EXEMPT = ("tests/", "bench/")

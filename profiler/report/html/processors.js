@@ -39,8 +39,8 @@ function drawProcessors() {
     sayEmpty(place, `${samples.why_none}.`);
     return;
   }
-  byId('processor-unit').textContent = `the whole record: ${grouped(samples.sample_count)} samples ` +
-    `in ${time(samples.running_ns)} of running threads`;
+  byId('processor-unit').textContent = `the whole record: ${grouped(samples.sample_count)} ` +
+    `samples in ${time(samples.running_ns)} of running threads`;
   sayLate('processor-losses', samples.lost_count > 0
     ? `${grouped(samples.lost_count)} more records were lost.` : '');
   const threadsShown = 8;
