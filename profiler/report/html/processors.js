@@ -26,7 +26,7 @@ function threadTable(threads) {
   return table(columns, threads.map((thread) => [
     `${thread.name || 'thread'} ${thread.tid}`, perCentWhole(thread.shares.running),
     perCentWhole(thread.shares.preempted), perCentWhole(thread.shares.waiting),
-    meter(thread.shares.running, causeColours.get('processor') || unknownColour),
+    meter(thread.shares.running, causeColours.get('host kernels') || unknownColour),
     grouped(thread.sample_count)]));
 }
 
