@@ -7,6 +7,7 @@
 
 #include "profiler/analyze/track_order.h"
 #include "profiler/report/detail/cells.h"
+#include "profiler/report/detail/merged_samples.h"
 #include "profiler/report/detail/span_stream.h"
 #include "storage/rundb/catalog_reader.h"
 #include "storage/rundb/query.h"
@@ -147,6 +148,7 @@ class Merge {
     RETURN_IF_ERROR(write_what_is_of_the_first());
     RETURN_IF_ERROR(write_stats());
     RETURN_IF_ERROR(write_spans());
+    RETURN_IF_ERROR(write_samples());
     for (std::size_t r = 0; r < records_.size(); ++r) {
       std::ranges::sort(span_ids_[r]);
       RETURN_IF_ERROR(write_flows(r));
@@ -295,6 +297,15 @@ class Merge {
       for (const rundb::LatenessRow& row : batch.lateness) (void)writer_.string_id(row.stage);
       RETURN_IF_ERROR(writer_.append(batch));
     }
+    return ok_status();
+  }
+
+  // Each process samples itself. Ranks' threads have the same names, so that only the first's are
+  // joined with its operations.
+  Status write_samples() {
+    detail::MergedSamples samples([this](rundb::Batch& batch) { return append_rows(batch); });
+    const std::size_t count = is_of_processes_ ? records_.size() : 1;
+    for (std::size_t r = 0; r < count; ++r) RETURN_IF_ERROR(samples.add(*records_[r].reader));
     return ok_status();
   }
 

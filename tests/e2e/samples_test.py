@@ -191,6 +191,14 @@ def sampled_functions(path):
         return rows[0] if rows else (0, "")
 
 
+def functions_of_threads(path):
+    with database(path) as db:
+        return set(db.execute(
+            "SELECT tid, f.name, count(*) FROM call_sample JOIN call ON call.id = call_id "
+            "JOIN sampled_function f ON f.id = function_id "
+            "JOIN sampled_thread t ON t.id = thread_id GROUP BY 1, 2").fetchall())
+
+
 @test
 def a_program_of_anothers_is_sampled_with_what_it_forks(place):
     (place / "file").write_bytes(bytes(1000))
@@ -205,6 +213,10 @@ def a_program_of_anothers_is_sampled_with_what_it_forks(place):
     for path in (place / "run.db", child):
         count, libraries = sampled_functions(path)
         require(count >= 100 and libraries, f"{path}: {count} samples, in {libraries}")
+    sluice("merge", place / "run.db", "-o", place / "all.db").done()
+    require_equal(functions_of_threads(place / "all.db"),
+                  functions_of_threads(place / "run.db") | functions_of_threads(child),
+                  "samples of the merged record")
     said = sluice("show", place / "run.db", "--samples", "--no-predict").done().out
     require_words(said, ["Functions by their own time", "sampler", "collector"], "show")
     require_words(said, ["Nothing was lost while recording."], "show")
