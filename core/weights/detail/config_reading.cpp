@@ -1,0 +1,33 @@
+#include "core/weights/detail/config_reading.h"
+
+namespace sluice::weights::detail {
+
+Status read_whole(Reading& at, const char* field, const char* key) {
+  ASSIGN_OR_RETURN(const std::int64_t value, at.fields.whole(field));
+  at.keys.put(key, value);
+  return ok_status();
+}
+
+Status read_dropout(Reading& at, const char* field, double left_out, const char* key) {
+  ASSIGN_OR_RETURN(const double share, at.fields.real_or(field, left_out));
+  if (share != 0) at.keys.put(key, share);
+  return ok_status();
+}
+
+Status note_dropout(Reading& at, const char* field) {
+  ASSIGN_OR_RETURN(const double share, at.fields.real_or(field, 0));
+  if (share != 0) {
+    at.notes.push_back(fmt::format("{}: {} is {}, and training here drops nothing out",
+                                   at.fields.place(), field, share));
+  }
+  return ok_status();
+}
+
+Status check_class(ConfigFields& fields, const std::string& supported, const std::string& others) {
+  const nlohmann::json* const classes = fields.find("architectures");
+  if (classes == nullptr || *classes == nlohmann::json::array({supported})) return ok_status();
+  return fields.refused("'architectures' is {}; of this model_type {}{} {} trained",
+                        value_text(*classes), supported, others, others.empty() ? "is" : "are");
+}
+
+}  // namespace sluice::weights::detail
