@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "base/escaped_text.h"
@@ -13,8 +12,7 @@
 namespace sluice::cli {
 namespace {
 
-constexpr int kWideColumns = 66;       // from here on the usual time and the noise have columns
-constexpr double kWorthALine = 0.001;  // of the step
+constexpr int kWideColumns = 66;  // from here on the usual time and the noise have columns
 constexpr const char* kNoiseMark = "~";
 
 std::string difference(TimeNs more_ns) {
@@ -42,8 +40,7 @@ std::string causes_table(const analyze::StepExplanation& explanation, int column
   text += "\n";
   bool has_noise_mark = false;
   for (const analyze::ExplainedCause& cause : explanation.causes) {
-    const auto large = static_cast<double>(std::max(std::abs(cause.more_ns()), cause.ns / 10));
-    if (large < kWorthALine * static_cast<double>(explanation.dur)) continue;
+    if (!explanation.is_worth_a_line(cause)) continue;
     text += cause_line(explanation, cause, is_wide);
     has_noise_mark = has_noise_mark || cause.is_within_noise;
   }

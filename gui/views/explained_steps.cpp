@@ -76,7 +76,9 @@ class ExplainedSteps {
     if (shows_usual_) ImGui::TableSetupColumn("usual", ImGuiTableColumnFlags_WidthFixed, px(64));
     if (of_.has_usual()) ImGui::TableSetupColumn("more", ImGuiTableColumnFlags_WidthFixed, px(72));
     ImGui::TableHeadersRow();
-    for (const ExplainedCause& cause : of_.causes) draw_cause(cause);
+    for (const ExplainedCause& cause : of_.causes) {
+      if (of_.is_worth_a_line(cause)) draw_cause(cause);
+    }
     ImGui::EndTable();
   }
 

@@ -345,6 +345,13 @@ std::string StepExplanation::words_of(const ExplainedCause& cause) const {
                      cause.is_within_noise ? "; within the noise" : "");
 }
 
+bool StepExplanation::is_worth_a_line(const ExplainedCause& cause) const {
+  constexpr TimeNs kOfStep = 100;
+  constexpr TimeNs kOfDifference = 1000;
+  return cause.reason || cause.ns >= dur / kOfStep ||
+         std::abs(cause.more_ns()) >= dur / kOfDifference;
+}
+
 const StepReason* StepExplanation::first_reason() const {
   for (const ExplainedCause& cause : causes) {
     if (cause.reason) return &*cause.reason;

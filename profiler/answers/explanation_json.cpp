@@ -33,6 +33,7 @@ Json to_json(const analyze::StepExplanation& explanation) {
                       {"usual_ns", or_null(cause.usual_ns)},
                       {"more_ns", or_null(cause.more_ns())},
                       {"is_within_noise", cause.is_within_noise},
+                      {"is_worth_a_line", explanation.is_worth_a_line(cause)},
                       {"words", explanation.words_of(cause)},
                       {"reason", reason_json(cause.reason)}});
   }

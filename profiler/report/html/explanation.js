@@ -10,15 +10,12 @@ function causeName(cause) {
   return name;
 }
 
-// Causes that are a thousandth of the step or more, or differ by as much.
 function causesBeside(step) {
-  const isWorthIt = (cause) =>
-    Math.max(Math.abs(cause.more_ns || 0), cause.ns / 10) >= step.dur / 1000;
   const columns = [{ title: 'cause' }, { title: 'here', num: true }];
   if (step.usual_dur !== null) {
     columns.push({ title: 'usual', num: true }, { title: 'differs', num: true }, { title: '' });
   }
-  return table(columns, step.causes.filter(isWorthIt).map((cause) => {
+  return table(columns, step.causes.filter((cause) => cause.is_worth_a_line).map((cause) => {
     const row = [causeName(cause), time(cause.ns)];
     if (step.usual_dur === null) return row;
     return [...row, time(cause.usual_ns), difference(cause.more_ns),

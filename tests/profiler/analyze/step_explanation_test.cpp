@@ -265,6 +265,25 @@ TEST_CASE("a step whose operations are not in the record says so, with its time"
   CHECK(explanation.why_unknown.find("record=steps") != std::string::npos);
 }
 
+TEST_CASE("a cause is worth a line by its part of the step, its difference or its reason") {
+  StepExplanation step;
+  step.dur = 100'000;
+  const auto is_worth_it = [&step](TimeNs ns, TimeNs usual_ns) {
+    ExplainedCause cause;
+    cause.ns = ns;
+    cause.usual_ns = usual_ns;
+    return step.is_worth_a_line(cause);
+  };
+  CHECK(is_worth_it(1000, 1000));
+  CHECK_FALSE(is_worth_it(999, 999));
+  CHECK(is_worth_it(0, 100));
+  CHECK(is_worth_it(100, 0));
+  CHECK_FALSE(is_worth_it(99, 0));
+  ExplainedCause named;
+  named.reason.emplace();
+  CHECK(step.is_worth_a_line(named));
+}
+
 TEST_CASE("the time between two steps is in a note") {
   const rundb::TempFolder folder;
   write_healthy_steps(folder.file("."));
