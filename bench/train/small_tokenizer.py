@@ -4,7 +4,7 @@
     PYTHON bench/train/small_tokenizer.py out/data/kjv.txt 2048 out/data/kjv-2048.json
     scripts/tokenize out/data/kjv-2048.json out/data/kjv.txt -o out/data/kjv-2048.tok --no-end
 
-PYTHON is one with `tokenizers`, as scripts/get_models installs it.
+PYTHON is one with `tokenizers`: ~/.cache/sluice/tokenizers/bin/python, which scripts/setup makes.
 """
 import sys
 
