@@ -134,7 +134,9 @@ class Process {
   }
   // The parent's recording is nobody's here: its thread has not come along.
   void after_fork_in_child() NO_THREAD_SAFETY_ANALYSIS {
+    const OwnWork own_work;
     if (state_ != nullptr) (*state_)->release_after_fork();
+    if (sampler_ != nullptr) sampler_->close_in_child();
     state_ = nullptr;
     sampler_ = nullptr;
     gpu_ = nullptr;  // CUDA does not outlive a fork

@@ -43,9 +43,11 @@ class HostSampler final : public record::SideRecorder {
   void stop();
 
   // Between the two the sampler's thread is at no work, so that a fork copies no lock that it
-  // holds. The child can do nothing with the sampler: the thread stays behind.
+  // holds. The child calls the third one in place of the second, and leaks the sampler: its thread
+  // stays behind.
   void hold_for_fork() { mutex_.lock(); }
   void release_after_fork() { mutex_.unlock(); }
+  void close_in_child() { rings_->close_in_child(); }
 
   const char* clock_name() const override { return "monotonic"; }
   std::vector<record::SideCount> side_counts() const override;

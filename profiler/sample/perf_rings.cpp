@@ -230,6 +230,11 @@ void PerfRings::disable() {
   for (const int event : more_events_) (void)::ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
 }
 
+void PerfRings::close_in_child() {
+  for (const std::unique_ptr<Ring>& ring : rings_) ::close(ring->event());
+  for (const int event : more_events_) ::close(event);
+}
+
 std::size_t PerfRings::drain(std::vector<PerfRecord>& into) {
   std::size_t unread_bytes = 0;
   std::vector<std::byte> buffer;

@@ -159,17 +159,26 @@ def a_page_has_threads_and_functions(place):
 # Its descriptors are closed, it forks, and each process works for a part of a second of processor
 # time, however long that takes.
 PROGRAM = """
-import hashlib, os, time
+import contextlib, hashlib, os, time
 def work(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
         hashlib.pbkdf2_hmac("sha256", b"word", b"salt", 1000)
+def events():
+    names = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            names.append(os.readlink("/proc/self/fd/" + number))
+    return sum("perf_event" in name for name in names)
 file = os.open("file", os.O_RDONLY)
 os.read(file, 100)
 os.closerange(3, 1 << 16)
+assert events() > 0
 work(0.2)
 file = os.open("file", os.O_RDONLY)
 if os.fork() == 0:
+    if events() > 0:
+        os._exit(7)  # they are the parent's
     os.read(file, 1)
     work(0.3)
     os._exit(0)
