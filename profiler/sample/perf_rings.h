@@ -39,8 +39,8 @@ class PerfRings {
   Status enable();
   void disable();
 
-  // In the child of a fork, to which the kernel copies the descriptors and not the rings. Nothing is
-  // to be asked of this afterwards.
+  // In the child of a fork, to which the kernel copies the descriptors and not the rings. Nothing
+  // is to be asked of this afterwards.
   void close_in_child();
 
   // Appends what has come, each ring's in order of time; returns how many bytes could not be read.
