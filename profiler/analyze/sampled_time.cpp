@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t kChainMax = 256;
 constexpr const char* kUnknownCode = "code of no library (made at run time)";
 
-// In which time; of all of a record what bounds every time that a row may have.
+// In which time; at first all of a record.
 struct Stretch {
-  TimeNs begin = -(TimeNs{1} << 60);
-  TimeNs end = TimeNs{1} << 60;
+  TimeNs begin = rundb::kBeforeAllSamples;
+  TimeNs end = rundb::kBehindAllSamples;
 };
 
 Result<Stretch> stretch_of(const std::vector<rundb::StepRow>& steps, StepRange chosen) {

@@ -98,8 +98,8 @@ struct StepExplanation {
   // "reading state and gradients from drives: 2.10 s instead of 680 ms, 1.42 s more; within the
   // noise"; beside nothing its time alone.
   std::string words_of(const ExplainedCause& cause) const;
-  // What is shown of the causes: those that take a hundredth of the step, or differ by a
-  // thousandth.
+  // What is shown of the causes: those that take a hundredth of the step, differ by a thousandth,
+  // or have a reason.
   bool is_worth_a_line(const ExplainedCause& cause) const;
   // That of the cause which took most more; null: none has one.
   const StepReason* first_reason() const;

@@ -11,6 +11,10 @@
 
 namespace sluice::rundb {
 
+// Between the two are all times that a row may have.
+inline constexpr TimeNs kBeforeAllSamples = -(TimeNs{1} << 60);
+inline constexpr TimeNs kBehindAllSamples = TimeNs{1} << 60;
+
 class SampleReader {
  public:
   explicit SampleReader(Reader& reader) : file_(reader.file_.get()) {}

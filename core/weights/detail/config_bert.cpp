@@ -54,12 +54,7 @@ Status read_bert(Reading& at) {
   ASSIGN_OR_RETURN(const bool is_classifier, is_bert_classifier(at.fields));
   RETURN_IF_ERROR(check_bert(at.fields));
   at.keys.put("family", "bert");
-  RETURN_IF_ERROR(read_whole(at, "num_hidden_layers", "layers"));
-  RETURN_IF_ERROR(read_whole(at, "hidden_size", "hidden"));
-  RETURN_IF_ERROR(read_whole(at, "num_attention_heads", "heads"));
-  RETURN_IF_ERROR(read_whole(at, "max_position_embeddings", "sequence"));
-  RETURN_IF_ERROR(read_whole(at, "vocab_size", "vocabulary"));
-  RETURN_IF_ERROR(read_whole(at, "intermediate_size", "ffn"));
+  RETURN_IF_ERROR(read_usual_sizes(at));
   ASSIGN_OR_RETURN(const std::int64_t segments, at.fields.whole_or("type_vocab_size", 2));
   ASSIGN_OR_RETURN(const double eps, at.fields.real_or("layer_norm_eps", 1e-12));
   at.keys.put("segments", segments);

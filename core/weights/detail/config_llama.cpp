@@ -88,12 +88,7 @@ Status read_head_width(Reading& at, std::int64_t left_out) {
 // What Llama and its kin have in common.
 Status read_llama_kin(Reading& at) {
   at.keys.put("family", "llama");
-  RETURN_IF_ERROR(read_whole(at, "num_hidden_layers", "layers"));
-  RETURN_IF_ERROR(read_whole(at, "hidden_size", "hidden"));
-  RETURN_IF_ERROR(read_whole(at, "num_attention_heads", "heads"));
-  RETURN_IF_ERROR(read_whole(at, "max_position_embeddings", "sequence"));
-  RETURN_IF_ERROR(read_whole(at, "vocab_size", "vocabulary"));
-  RETURN_IF_ERROR(read_whole(at, "intermediate_size", "ffn"));
+  RETURN_IF_ERROR(read_usual_sizes(at));
   RETURN_IF_ERROR(at.fields.only("hidden_act", "silu"));
   ASSIGN_OR_RETURN(const double eps, at.fields.real_or("rms_norm_eps", 1e-6));
   at.keys.put("norm_eps", eps);

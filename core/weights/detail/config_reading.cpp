@@ -8,6 +8,15 @@ Status read_whole(Reading& at, const char* field, const char* key) {
   return ok_status();
 }
 
+Status read_usual_sizes(Reading& at) {
+  RETURN_IF_ERROR(read_whole(at, "num_hidden_layers", "layers"));
+  RETURN_IF_ERROR(read_whole(at, "hidden_size", "hidden"));
+  RETURN_IF_ERROR(read_whole(at, "num_attention_heads", "heads"));
+  RETURN_IF_ERROR(read_whole(at, "max_position_embeddings", "sequence"));
+  RETURN_IF_ERROR(read_whole(at, "vocab_size", "vocabulary"));
+  return read_whole(at, "intermediate_size", "ffn");
+}
+
 Status read_dropout(Reading& at, const char* field, double left_out, const char* key) {
   ASSIGN_OR_RETURN(const double share, at.fields.real_or(field, left_out));
   if (share != 0) at.keys.put(key, share);

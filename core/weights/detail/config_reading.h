@@ -41,6 +41,8 @@ struct Reading {
 };
 
 Status read_whole(Reading& at, const char* field, const char* key);
+// The fields that most classes have, by their usual names.
+Status read_usual_sizes(Reading& at);
 Status read_dropout(Reading& at, const char* field, double left_out, const char* key);
 // Training drops nothing of these models, whatever the field says.
 Status note_dropout(Reading& at, const char* field);

@@ -8,9 +8,6 @@ namespace sluice::report::detail {
 namespace {
 
 constexpr std::size_t kBatchRows = 1 << 14;
-// Before and behind all times that a row may have.
-constexpr TimeNs kAllBegin = -(TimeNs{1} << 60);
-constexpr TimeNs kAllEnd = TimeNs{1} << 60;
 
 template <typename Row>
 std::int64_t last_id(const std::vector<Row>& rows) {
@@ -39,7 +36,8 @@ Status MergedSamples::add(rundb::Reader& reader) {
     row.function_id += function_;
   }
   RETURN_IF_ERROR(append_(batch));
-  ASSIGN_OR_RETURN(const auto all, samples.samples_between(kAllBegin, kAllEnd));
+  ASSIGN_OR_RETURN(const auto all,
+                   samples.samples_between(rundb::kBeforeAllSamples, rundb::kBehindAllSamples));
   for (rundb::CallSampleRow row : all) {
     row.thread_id += thread_;
     row.call_id += call_;
@@ -47,7 +45,8 @@ Status MergedSamples::add(rundb::Reader& reader) {
     if (rows.samples.size() == kBatchRows) RETURN_IF_ERROR(append_(batch));
   }
   RETURN_IF_ERROR(append_(batch));
-  ASSIGN_OR_RETURN(const auto times, samples.times_between(kAllBegin, kAllEnd));
+  ASSIGN_OR_RETURN(const auto times,
+                   samples.times_between(rundb::kBeforeAllSamples, rundb::kBehindAllSamples));
   for (rundb::ProcessorTimeRow row : times) {
     row.thread_id += thread_;
     rows.times.push_back(row);
